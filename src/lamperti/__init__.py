@@ -1,0 +1,3 @@
+from lamperti import _runtime
+
+_runtime.configure()

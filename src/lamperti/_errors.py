@@ -1,0 +1,32 @@
+"""Exceptions of the library.
+
+Each message says what was wrong, what was found and how to mend it; the command line prints it as it is.
+"""
+
+
+class LampertiError(Exception):
+    """Root of everything that lamperti raises on purpose."""
+
+
+class SeriesError(LampertiError, ValueError):
+    """The data cannot be used as given."""
+
+
+class ConfigError(LampertiError, ValueError):
+    """An option is unknown, out of range, or does not go with another."""
+
+
+class CapabilityError(LampertiError, TypeError):
+    """Two parts of a model do not work together; the message names one that does."""
+
+
+class TrainingError(LampertiError, RuntimeError):
+    """Training could not go on; the message says what to change."""
+
+
+class ModelFileError(LampertiError, ValueError):
+    """A file is not a lamperti model, or not an intact one."""
+
+
+class LampertiWarning(UserWarning):
+    """Something a careful user would want to know, but that does not stop the work."""
