@@ -6,6 +6,7 @@ Notation   x: latent state [D]      y: observation [P]      dt: step to the next
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Self
 
 import equinox as eqx
@@ -61,6 +62,9 @@ class AffineStep(eqx.Module):
     Omega: Float[Array, "D D"]
 
 
+Pusher = Callable[[Float[Array, " D"], Float[Array, "D D"], Scalar], AffineStep]
+
+
 class PathSamples(eqx.Module):
     """Paths drawn from a chain and the log-density of each under that chain."""
 
@@ -114,8 +118,9 @@ class AbstractTransition(eqx.Module):
         """E[log p(x' | x)] over the posterior of drift and precision."""
 
     @abstractmethod
-    def push(self, mean: Float[Array, " D"], cov: Float[Array, "D D"], dt: Scalar) -> AffineStep:
-        """The affine step with the exact mean, covariance and cross-covariance for x ~ N(mean, cov).
+    def pusher(self) -> Pusher:
+        """A function that gives, for x ~ N(mean, cov), the affine step with the exact mean, covariance and
+        cross-covariance of (x, x'). Called once a pass, so that it can prepare what does not depend on the Gaussian.
 
         Raises CapabilityError where no closed form exists."""
 
@@ -158,18 +163,16 @@ class AbstractSmoother(eqx.Module):
     ) -> AbstractChain:
         """``points`` is a first guess of the path (the encoder means); ``key`` is only used by sampling smoothers."""
 
-    @abstractmethod
-    def check(self, transition: AbstractTransition) -> None:
-        """Raise CapabilityError when this smoother cannot work with that transition."""
-
 
 class AbstractEncoder(eqx.Module):
-    """Maps one standardised series to Gaussian potentials on its states."""
+    """Maps one standardised series to Gaussian potentials on its states.
+
+    The first ``lead`` samples are context only: T + lead samples give T states."""
+
+    lead: eqx.AbstractVar[int]
 
     @abstractmethod
-    def __call__(
-        self, y: Float[Array, "T P"], mask: Bool[Array, "T P"], dt: Float[Array, " T-1"]
-    ) -> Encoding: ...
+    def __call__(self, y: Float[Array, "L P"], mask: Bool[Array, "L P"], dt: Float[Array, " L-1"]) -> Encoding: ...
 
 
 class AbstractEmission(eqx.Module):

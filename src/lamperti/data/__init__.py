@@ -1,0 +1,36 @@
+"""Series, readers, scaling, segments, delay vectors and simulated systems; plain NumPy."""
+
+from lamperti.data.correlation import (
+    LagChoice,
+    autocorrelation,
+    average_mutual_information,
+    e_folding_time,
+    first_minimum_lag,
+)
+from lamperti.data.delay import HankelBasis, hankel, suggest_dimension, window_length
+from lamperti.data.scaling import Scaler
+from lamperti.data.series import Series, as_series_list, check_for_training
+from lamperti.data.windows import Batch, SegmentSet, Track, segment, whole
+
+# The readers are not imported here: they load pandas, which an array in memory does not need.
+
+__all__ = [
+    "Batch",
+    "HankelBasis",
+    "LagChoice",
+    "Scaler",
+    "SegmentSet",
+    "Series",
+    "Track",
+    "as_series_list",
+    "autocorrelation",
+    "average_mutual_information",
+    "check_for_training",
+    "e_folding_time",
+    "first_minimum_lag",
+    "hankel",
+    "segment",
+    "suggest_dimension",
+    "whole",
+    "window_length",
+]

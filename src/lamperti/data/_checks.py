@@ -1,0 +1,181 @@
+"""Turns what users pass as values, times, masks and names into clean arrays, or says what is wrong and where."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lamperti._errors import LampertiWarning, SeriesError
+from lamperti._typing import Bool, Float
+
+_EXACT_INTEGER = 2**53
+
+
+def as_float_array(values: Any, what: str = "values") -> np.ndarray:
+    """Real numbers as a fresh float64 array; anything else is refused with its first bad cell."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # NumPy's complaint about rows of unequal length
+        raise SeriesError(
+            f"{what} has rows of unequal length. Pass series of different lengths as a list of Series."
+        ) from error
+    if array.dtype.kind not in "iuf":
+        raise SeriesError(_bad_dtype(array, what))
+    if array.dtype.kind in "iu" and array.size and _largest(array) > _EXACT_INTEGER:
+        warnings.warn(
+            f"{what} holds integers above 2**53 (largest magnitude {_largest(array)}); as float64 they lose their "
+            "last digits. Subtract an offset first if those digits matter.",
+            LampertiWarning,
+            stacklevel=4,
+        )
+    with np.errstate(over="ignore"):  # a long double too large for float64 becomes inf, refused by the caller
+        return np.array(array, dtype=np.float64)
+
+
+def _largest(array: np.ndarray) -> int:
+    return max(abs(int(array.max())), abs(int(array.min())))
+
+
+def _bad_dtype(array: np.ndarray, what: str) -> str:
+    kinds = {"b": "booleans", "c": "complex numbers", "M": "dates", "m": "time differences"}
+    kind = kinds.get(array.dtype.kind)
+    if kind is not None:
+        cell = f"; the first is {array.flat[0]}" if array.size else ""
+        return (
+            f"{what} must be real numbers, not {kind}{cell}. Convert it to float, e.g. with .astype(float)."
+        )
+    for index, cell in np.ndenumerate(array):
+        if not isinstance(cell, (int, float, np.integer, np.floating)) or isinstance(cell, bool):
+            return f"{what} must be real numbers; {_place(index)} holds {cell!r}. Replace or drop that cell."
+    return f"{what} has dtype {array.dtype}, which may hide text. Convert it with .astype(float)."
+
+
+def _place(index: tuple[int, ...]) -> str:
+    if len(index) == 2:
+        return f"row {index[0]}, column {index[1]}"
+    return f"row {index[0]}" if len(index) == 1 else f"the cell at {index}"
+
+
+def as_matrix(values: Any) -> Float[np.ndarray, "T P"]:
+    """[T] or [T, P] as [T, P]."""
+    array = as_float_array(values)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise SeriesError(
+            f"values of one series must be [T] or [T, P]; got shape {array.shape}. Pass several series as a list."
+        )
+    if array.shape[1] == 0:
+        raise SeriesError("values has no columns. Pass at least one channel.")
+    if array.shape[0] < 2:
+        raise SeriesError(f"a series needs at least 2 samples; got {array.shape[0]}.")
+    return array
+
+
+def as_names(names: Sequence[str] | str | None, n_channels: int) -> tuple[str, ...]:
+    """Channel names: unique, not empty, one a channel; y, or y0, y1, ... when not given."""
+    if names is None:
+        return ("y",) if n_channels == 1 else tuple(f"y{i}" for i in range(n_channels))
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if len(names) != n_channels:
+        raise SeriesError(
+            f"names has {len(names)} entries for {n_channels} channels. Give one name a channel."
+        )
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip():
+            raise SeriesError(f"channel {i} has the name {name!r}. Names must be text that is not blank.")
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
+        raise SeriesError(
+            f"channel names must differ; {', '.join(map(repr, duplicates))} comes twice. Rename one."
+        )
+    return names
+
+
+def as_mask(mask: Any, shape: tuple[int, int]) -> Bool[np.ndarray, "T P"]:
+    """True where observed; [T] holds for all channels; None is observed everywhere."""
+    if mask is None:
+        return np.ones(shape, dtype=bool)
+    array = np.asarray(mask)
+    if array.dtype != bool:
+        raise SeriesError(f"mask must be booleans (True where observed); got dtype {array.dtype}.")
+    if array.shape == shape[:1]:
+        array = np.broadcast_to(array[:, None], shape)
+    if array.shape != shape:
+        raise SeriesError(
+            f"mask has shape {array.shape}, values {shape}. Give the same shape, or [{shape[0]}]."
+        )
+    return array.copy()
+
+
+def as_times(times: Any, dt: Any, length: int) -> Float[np.ndarray, " T"]:
+    """Sampling times from either of ``times`` and ``dt``; samples 1 apart when neither is given."""
+    if times is not None and dt is not None:
+        raise SeriesError(
+            "both times and dt were given. Give times for irregular sampling, dt for regular, not both."
+        )
+    if times is None:
+        return np.arange(length) * _as_step(1.0 if dt is None else dt)
+    array = np.asarray(times)
+    array = seconds(array) if array.dtype.kind == "M" else as_float_array(times, "times")
+    if array.shape != (length,):
+        raise SeriesError(f"times has shape {array.shape} for {length} samples. Give one time a sample.")
+    if not np.isfinite(array).all():
+        k = int(np.argmin(np.isfinite(array)))
+        raise SeriesError(f"times must be finite; row {k} has {array[k]}. Drop that row or fill in its time.")
+    steps = np.diff(array)
+    if (steps <= 0).any():
+        k = int(np.argmax(steps <= 0)) + 1
+        cure = "Sort the rows." if steps[k - 1] < 0 else "Drop or merge the duplicate."
+        raise SeriesError(
+            f"times must increase; row {k} has {array[k]:.15g} after {array[k - 1]:.15g}. {cure}"
+        )
+    return array
+
+
+def _as_step(dt: Any) -> float:
+    number = isinstance(dt, (int, float, np.integer, np.floating)) and not isinstance(dt, bool)
+    if not number or not np.isfinite(dt) or dt <= 0:
+        raise SeriesError(f"dt must be a positive number; got {dt!r}.")
+    return float(dt)
+
+
+def seconds(stamps: np.ndarray) -> Float[np.ndarray, " T"]:
+    """Dates (datetime64, in UTC) as seconds since 1970."""
+    missing = np.isnat(stamps)
+    if missing.any():
+        raise SeriesError(
+            f"row {int(np.argmax(missing))} has no time (NaT). Drop that row or fill in its time."
+        )
+    # Split in two so that stamps finer than a second keep their digits in integer arithmetic.
+    whole = stamps.astype("datetime64[s]")
+    return whole.astype(np.int64) + (stamps - whole) / np.timedelta64(1, "s")
+
+
+def check_finite(
+    values: Float[np.ndarray, "T P"], mask: Bool[np.ndarray, "T P"], names: tuple[str, ...], missing: str
+) -> Bool[np.ndarray, "T P"]:
+    """The mask with declared NaN taken out; infinities and undeclared NaN are refused."""
+    if missing not in ("refuse", "nan"):
+        raise SeriesError(f'missing must be "refuse" or "nan"; got {missing!r}.')
+    infinite = np.isinf(values) & mask
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        raise SeriesError(
+            f"values must be finite; row {row}, column {names[column]!r} holds {values[row, column]}. "
+            "Drop that row, or mark the cell as missing with a mask."
+        )
+    lost = np.isnan(values) & mask
+    if missing == "refuse" and lost.any():
+        counts = ", ".join(f"{names[p]!r}: {n}" for p, n in enumerate(lost.sum(0)) if n)
+        row, column = np.argwhere(lost)[0]
+        raise SeriesError(
+            f"values hold NaN that was not declared as missing (count by column: {counts}; the first in row {row}, "
+            f'column {names[column]!r}). Pass missing="nan", or a mask.'
+        )
+    mask = mask & ~lost
+    empty = [repr(name) for name, seen in zip(names, mask.any(0), strict=True) if not seen]
+    if empty:
+        raise SeriesError(f"column {', '.join(empty)} has no observed value at all. Leave it out.")
+    return mask

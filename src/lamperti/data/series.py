@@ -1,0 +1,235 @@
+"""A series: values, the times they were taken at, and which of them were observed."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from lamperti._errors import LampertiWarning, SeriesError
+from lamperti._typing import Bool, Float
+from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, check_finite
+
+_MIN_TRANSITIONS = 10
+_NEARLY_CONSTANT = 1e-6
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Series:
+    """One recording of one or several channels.
+
+    **Arguments**
+
+    - `values`: [T] or [T, P] real numbers.
+    - `times`: [T] increasing numbers (or datetime64, read as UTC and kept as seconds since 1970).
+      They need not be regular.
+    - `dt`: the sampling step instead of `times`. With neither, samples are 1 apart.
+    - `mask`: [T, P] or [T] booleans, True where observed.
+    - `names`: one a channel; "y", or "y0", "y1", ... by default.
+    - `missing`: "refuse" (default) or "nan", which declares NaN as missing.
+
+    **Holds** `values` [T, P] (NaN where not observed), `mask` [T, P], `times` [T] and `names`; the arrays are
+    read-only copies.
+
+    **Raises** `SeriesError` when the data cannot be used as given.
+
+    ```python
+    series = Series([0.1, 0.4, float("nan"), 0.3], dt=0.5, missing="nan")
+    past, future = series.split(2)
+    ```
+    """
+
+    values: Float[np.ndarray, "T P"]
+    mask: Bool[np.ndarray, "T P"]
+    times: Float[np.ndarray, " T"]
+    names: tuple[str, ...]
+
+    def __init__(
+        self,
+        values: Any,
+        times: Any = None,
+        dt: Any = None,
+        mask: Any = None,
+        names: Sequence[str] | str | None = None,
+        missing: str = "refuse",
+    ):
+        array = as_matrix(values)
+        names = as_names(names, array.shape[1])
+        observed = check_finite(array, as_mask(mask, array.shape), names, missing)
+        self._store(array, observed, as_times(times, dt, len(array)), names)
+
+    @classmethod
+    def _trusted(
+        cls, values: np.ndarray, mask: np.ndarray, times: np.ndarray, names: tuple[str, ...]
+    ) -> Self:
+        """A series from parts that were checked before; a part may lack what a whole must have."""
+        series = cls.__new__(cls)
+        series._store(values, mask, times, names)
+        return series
+
+    def _store(self, values: np.ndarray, mask: np.ndarray, times: np.ndarray, names: tuple[str, ...]) -> None:
+        values = np.where(mask, values, np.nan)
+        for array in (values, mask, times):
+            array.setflags(write=False)
+        for name, value in (("values", values), ("mask", mask), ("times", times), ("names", names)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def length(self) -> int:
+        return len(self.times)
+
+    @property
+    def n_channels(self) -> int:
+        return len(self.names)
+
+    @property
+    def steps(self) -> Float[np.ndarray, " T-1"]:
+        """Time from each sample to the next."""
+        return np.diff(self.times)
+
+    @property
+    def dt(self) -> float:
+        """The median step."""
+        if self.length < 2:
+            raise SeriesError("one sample has no step. Take a longer part of the series.")
+        return float(np.median(self.steps))
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether all steps are equal, up to the rounding of the times themselves."""
+        if self.length < 3:
+            return True
+        rounding = 4 * np.finfo(float).eps * np.abs(self.times).max()
+        return bool(np.abs(self.steps - self.dt).max() <= 1e-6 * self.dt + rounding)
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, part: slice) -> "Series":
+        """The samples of a slice; one sample is enough."""
+        if not isinstance(part, slice) or (part.step or 1) < 1:
+            raise SeriesError(f"a series is cut by a forward slice such as series[10:50]; got {part!r}.")
+        times = self.times[part]
+        if not len(times):
+            raise SeriesError(
+                f"series[{part.start}:{part.stop}] is empty; the series has {self.length} samples."
+            )
+        return Series._trusted(self.values[part], self.mask[part], times, self.names)
+
+    def split(self, at: int) -> tuple["Series", "Series"]:
+        """The first ``at`` samples and the rest; negative ``at`` counts from the end."""
+        return self[:at], self[at:]
+
+    def __repr__(self) -> str:
+        sampling = ""
+        if self.length > 1:
+            sampling = f", dt={self.dt:g}" if self.is_regular else f", irregular, median dt={self.dt:g}"
+        lost = int(self.mask.size - self.mask.sum())
+        missing = f", {lost} of {self.mask.size} values missing" if lost else ""
+        span = f"t={self.times[0]:g}..{self.times[-1]:g}"
+        return f"Series({self.length} samples of {', '.join(self.names)}; {span}{sampling}{missing})"
+
+
+def as_series_list(data: Any) -> list[Series]:
+    """Series from whatever holds them.
+
+    Takes a `Series`; a list of `Series`, arrays or frames (lengths may differ); an array [T], [R, T] or
+    [R, T, P] of R series; or a pandas Series or DataFrame, whose rows are times, read from its index, and whose
+    columns are channels. All series must have the same channels.
+    """
+    if isinstance(data, (list, tuple)) and not (data and np.isscalar(data[0])):
+        series = [_as_series(item, i) for i, item in enumerate(data)]
+    elif isinstance(data, Series) or _is_pandas(data):
+        series = [_as_series(data, None)]
+    else:
+        array = as_float_array(data, "data")
+        if array.ndim not in (1, 2, 3):
+            raise SeriesError(f"data must be [T], [R, T] or [R, T, P]; got shape {array.shape}.")
+        series = [Series(array)] if array.ndim == 1 else [_as_series(item, i) for i, item in enumerate(array)]
+    if not series:
+        raise SeriesError("data holds no series. Pass at least one.")
+    for i, one in enumerate(series):
+        if one.names != series[0].names:
+            raise SeriesError(
+                f"all series must have the same channels in the same order; series 0 has {_listed(series[0])}, "
+                f"series {i} has {_listed(one)}."
+            )
+    return series
+
+
+def _listed(series: Series) -> str:
+    return f"({', '.join(series.names)})"
+
+
+def _as_series(item: Any, place: int | None) -> Series:
+    if isinstance(item, Series):
+        return item
+    try:
+        return _from_pandas(item) if _is_pandas(item) else Series(item)
+    except SeriesError as error:
+        if place is None:
+            raise
+        raise SeriesError(f"series {place}: {error}") from None
+
+
+def _is_pandas(data: Any) -> bool:
+    # By name: pandas takes half a second to import and is not needed to recognise its own objects.
+    return (
+        type(data).__module__.split(".")[0] == "pandas"
+        and hasattr(data, "index")
+        and hasattr(data, "to_numpy")
+    )
+
+
+def _from_pandas(table: Any) -> Series:
+    from lamperti.data.frames import frame_values, index_times  # pandas is loaded already
+
+    frame = table.to_frame("y" if table.name is None else table.name) if table.ndim == 1 else table
+    return Series(frame_values(frame), times=index_times(frame.index), names=[str(c) for c in frame.columns])
+
+
+def check_for_training(series: Sequence[Series], *, window: int | None = None) -> None:
+    """Refuse a data set that no model can be learned from.
+
+    These checks are over all series together: one constant series among others is fine, and so is a constant
+    context to forecast from. ``window`` is the length of the delay window, if it is known.
+
+    Raises `SeriesError` for a constant channel or too little data; warns (`LampertiWarning`) when a channel hardly
+    varies about its mean.
+    """
+    if not series:
+        raise SeriesError("there is no series to learn from. Pass at least one.")
+    transitions = sum(s.length - 1 for s in series)
+    if transitions < _MIN_TRANSITIONS:
+        raise SeriesError(
+            f"the data has {transitions} transitions between samples; learning needs at least {_MIN_TRANSITIONS}."
+        )
+    longest = max(s.length for s in series)
+    if window is not None and longest < window:
+        raise SeriesError(
+            f"the delay window spans {window} samples but the longest series has {longest}. "
+            f"Pass a series of at least {window} samples, or a shorter window."
+        )
+    for p, name in enumerate(series[0].names):
+        _check_varies(np.concatenate([s.values[s.mask[:, p], p] for s in series]), name)
+
+
+def _check_varies(values: np.ndarray, name: str) -> None:
+    if not values.size:
+        raise SeriesError(f"column {name!r} has no observed value at all. Leave it out.")
+    if values.min() == values.max():
+        raise SeriesError(
+            f"column {name!r} is constant ({values[0]:g} in all {values.size} observed samples). Leave it out."
+        )
+    largest = np.abs(values).max()
+    spread = np.std(
+        values / largest
+    )  # relative, so that neither 1e300 nor 1e-300 leaves the range of a float
+    if spread < _NEARLY_CONSTANT:
+        warnings.warn(
+            f"column {name!r} is nearly constant: its sd is {spread * largest:.3g} around {np.median(values):.10g}. "
+            "Digits of the signal may be lost, in float32 all of them; subtract the offset where it is recorded.",
+            LampertiWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,21 @@
+"""The mean function of the drift's prior: B x + c."""
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from lamperti._typing import Array, Float
+
+
+class LinearMean(eqx.Module):
+    """Where the Gaussian process knows nothing, the drift is this linear field (zero for the paper's prior)."""
+
+    weight: Float[Array, "D D"]
+    bias: Float[Array, " D"]
+
+    def __call__(self, x: Float[Array, "*K D"]) -> Float[Array, "*K D"]:
+        return x @ self.weight.T + self.bias
+
+
+def zero_mean(dim: int) -> LinearMean:
+    """The paper's prior mean."""
+    return LinearMean(jnp.zeros((dim, dim)), jnp.zeros(dim))

@@ -1,0 +1,129 @@
+"""The stochastic differential equation: a sparse-GP drift and a Gamma precision for each latent coordinate.
+
+Notation   Z: inducing inputs [M, D]      K = L L' = k(Z, Z)      s: amplitude of each coordinate [D]
+           v: whitened weights, f(Z) = s L v      A(x) = s k(x, Z) L^-T      P(x) = s^2 (k(x, x) - k(x, Z) K^-1 k(Z, x))
+           q(v, lam) = NormalGamma(mu, Sigma, shape, rate)      g = rate / shape: the diffusion
+Equations  docs/theory.md (1)-(6)
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from lamperti._params import Positive
+from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
+from lamperti.dynamics.mean import LinearMean
+from lamperti.dynamics.transition import GPTransition
+from lamperti.interfaces import AbstractKernel
+from lamperti.math.factor import Factor, factorise
+from lamperti.math.normal_gamma import NormalGamma, Statistics, Weights, kl, natural_step, weights
+
+DiffusionStep = Literal["scale-free", "natural"]
+
+
+class DriftDraw(eqx.Module):
+    """One drift function and one diffusion, drawn from the posterior: f(x) = mean(x) + k(x, Z) w."""
+
+    kernels: tuple[AbstractKernel, ...]
+    Z: Float[Array, "M D"]
+    w: Float[Array, "D M"]
+    mean: LinearMean
+    diffusion: Float[Array, " D"]
+
+    def __call__(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
+        k = [kernel.gram(x[None], self.Z)[0] for kernel in self.kernels]
+        if len(k) == 1:
+            return self.mean(x) + self.w @ k[0]
+        return self.mean(x) + jnp.sum(self.w * jnp.stack(k), axis=1)
+
+
+class SparseGPDynamics(eqx.Module):
+    """Drift and diffusion with their posterior.
+
+    One kernel is shared by all coordinates, or each has its own. ``diffusion`` is the centre of the Gamma posterior
+    when ``diffusion_step`` is "scale-free": it is then moved by gradient, the rate following as shape x diffusion.
+    With "natural" (the paper) the rate is the conjugate one and ``diffusion`` is not used.
+    """
+
+    kernels: tuple[AbstractKernel, ...]
+    amplitude: Positive[Float[Array, " D"]]
+    Z: Float[Array, "M D"]
+    mean: LinearMean
+    diffusion: Positive[Float[Array, " D"]]
+    q: NormalGamma
+    prior: NormalGamma
+    jitter: Scalar
+    diffusion_step: DiffusionStep = eqx.field(static=True, default="scale-free")
+
+    @property
+    def dim(self) -> int:
+        return self.Z.shape[1]
+
+    def posterior(self) -> NormalGamma:
+        """q with the rate that is in force."""
+        if self.diffusion_step == "natural":
+            return self.q
+        return eqx.tree_at(lambda q: q.rate, self.q, self.q.shape * self.diffusion)
+
+    def factors(self) -> tuple[Factor, ...]:
+        """Factorise k(Z, Z) of every kernel; the only place where that is done."""
+        eye = jnp.eye(self.Z.shape[0])
+        return tuple(factorise(k.gram(self.Z, self.Z) + self.jitter * eye) for k in self.kernels)
+
+    def condition(self, w: Weights | None = None) -> GPTransition:
+        """Everything that does not depend on x, computed once. ``w`` may be passed when it is known already."""
+        q = self.posterior()
+        w = weights(q) if w is None else w
+        factors = self.factors()
+        to_inputs = self._per_coordinate([f.chol_inv.T for f in factors])  # L^-T
+        half = self.amplitude[:, None, None] * jnp.einsum("dij,djk->dik", to_inputs, w.root)
+        inverse = self._per_coordinate([f.inverse for f in factors])
+        return GPTransition(
+            kernels=self.kernels,
+            Z=self.Z,
+            mean_function=self.mean,
+            w=self.amplitude[:, None] * jnp.einsum("dij,dj->di", to_inputs, w.mu),
+            quad=self.amplitude[:, None, None] ** 2 * inverse - jnp.einsum("dij,dkj->dik", half, half),
+            amplitude=self.amplitude,
+            whitener=jnp.stack([f.chol_inv for f in factors]),
+            precision=q.mean_precision,
+            log_precision=q.mean_log_precision,
+        )
+
+    def kl(self, w: Weights | None = None) -> Scalar:
+        """KL(q(v, lam) || p)."""
+        q = self.posterior()
+        return kl(q, weights(q) if w is None else w, self.prior)
+
+    def natural_step(self, t: Statistics, rho: Scalar) -> tuple["SparseGPDynamics", Array]:
+        """Move q towards the conjugate posterior of ``t``; returns also how often the step was halved."""
+        q, halvings = natural_step(self.posterior(), self.prior, t, rho)
+        return eqx.tree_at(lambda d: d.q, self, q), halvings
+
+    def draw(self, *, key: PRNGKeyArray) -> DriftDraw:
+        """One function from the posterior, held for a whole path.
+
+        The part of the prior that the inducing inputs do not see (P) is left at zero, its mean."""
+        key_lam, key_v = jax.random.split(key)
+        q = self.posterior()
+        w = weights(q)
+        lam = jax.random.gamma(key_lam, q.shape) / q.rate
+        noise = jax.random.normal(key_v, w.mu.shape)
+        v = w.mu + jnp.einsum("dij,dj->di", w.root, noise) / jnp.sqrt(lam)[:, None]
+        return self._function(v, 1.0 / lam)
+
+    def mean_draw(self) -> DriftDraw:
+        """The mean drift and the central diffusion, as a function of the same kind."""
+        q = self.posterior()
+        return self._function(weights(q).mu, 1.0 / q.mean_precision)
+
+    def _function(self, v: Float[Array, "D M"], diffusion: Float[Array, " D"]) -> DriftDraw:
+        to_inputs = self._per_coordinate([f.chol_inv.T for f in self.factors()])
+        w = self.amplitude[:, None] * jnp.einsum("dij,dj->di", to_inputs, v)
+        return DriftDraw(self.kernels, self.Z, w, self.mean, diffusion)
+
+    def _per_coordinate(self, items: list[Array]) -> Float[Array, "D M M"]:
+        stacked = jnp.stack(items)
+        return jnp.broadcast_to(stacked, (self.dim, *stacked.shape[1:]))
