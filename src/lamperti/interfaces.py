@@ -45,7 +45,8 @@ class Potentials(eqx.Module):
     def masked(self, keep: Bool[Array, " T"]) -> "Potentials":
         """Say nothing at the steps where ``keep`` is False."""
         return Potentials(
-            jnp.where(keep[:, None, None], self.precision, 0.0), jnp.where(keep[:, None], self.information, 0.0)
+            jnp.where(keep[:, None, None], self.precision, 0.0),
+            jnp.where(keep[:, None], self.information, 0.0),
         )
 
     def log_value(self, x: Float[Array, "T D"]) -> Scalar:
@@ -112,9 +113,7 @@ class AbstractTransition(eqx.Module):
         """First-order expansion of the step at x."""
 
     @abstractmethod
-    def expected_log_density(
-        self, x: Float[Array, " D"], x_next: Float[Array, " D"], dt: Scalar
-    ) -> Scalar:
+    def expected_log_density(self, x: Float[Array, " D"], x_next: Float[Array, " D"], dt: Scalar) -> Scalar:
         """E[log p(x' | x)] over the posterior of drift and precision."""
 
     @abstractmethod
@@ -172,7 +171,9 @@ class AbstractEncoder(eqx.Module):
     lead: eqx.AbstractVar[int]
 
     @abstractmethod
-    def __call__(self, y: Float[Array, "L P"], mask: Bool[Array, "L P"], dt: Float[Array, " L-1"]) -> Encoding: ...
+    def __call__(
+        self, y: Float[Array, "L P"], mask: Bool[Array, "L P"], dt: Float[Array, " L-1"]
+    ) -> Encoding: ...
 
 
 class AbstractEmission(eqx.Module):

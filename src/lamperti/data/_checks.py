@@ -1,4 +1,4 @@
-"""Turns what users pass as values, times, masks and names into clean arrays, or says what is wrong and where."""
+"""Turns what users pass as values, times, masks and names into clean arrays, or says what is wrong where."""
 
 import warnings
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ def as_float_array(values: Any, what: str = "values") -> np.ndarray:
         raise SeriesError(_bad_dtype(array, what))
     if array.dtype.kind in "iu" and array.size and _largest(array) > _EXACT_INTEGER:
         warnings.warn(
-            f"{what} holds integers above 2**53 (largest magnitude {_largest(array)}); as float64 they lose their "
-            "last digits. Subtract an offset first if those digits matter.",
+            f"{what} holds integers above 2**53 (largest magnitude {_largest(array)}); as float64 they lose "
+            "their last digits. Subtract an offset first if those digits matter.",
             LampertiWarning,
             stacklevel=4,
         )
@@ -64,7 +64,8 @@ def as_matrix(values: Any) -> Float[np.ndarray, "T P"]:
         array = array[:, None]
     if array.ndim != 2:
         raise SeriesError(
-            f"values of one series must be [T] or [T, P]; got shape {array.shape}. Pass several series as a list."
+            f"values of one series must be [T] or [T, P]; got shape {array.shape}. Pass several series as "
+            "a list."
         )
     if array.shape[1] == 0:
         raise SeriesError("values has no columns. Pass at least one channel.")
@@ -171,8 +172,8 @@ def check_finite(
         counts = ", ".join(f"{names[p]!r}: {n}" for p, n in enumerate(lost.sum(0)) if n)
         row, column = np.argwhere(lost)[0]
         raise SeriesError(
-            f"values hold NaN that was not declared as missing (count by column: {counts}; the first in row {row}, "
-            f'column {names[column]!r}). Pass missing="nan", or a mask.'
+            f"values hold NaN that was not declared as missing (count by column: {counts}; "
+            f'the first in row {row}, column {names[column]!r}). Pass missing="nan", or a mask.'
         )
     mask = mask & ~lost
     empty = [repr(name) for name, seen in zip(names, mask.any(0), strict=True) if not seen]

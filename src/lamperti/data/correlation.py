@@ -1,6 +1,6 @@
 """How long a series remembers: autocorrelation and average mutual information, pooled over series.
 
-Notation   y: one series [T] or [T, P], NaN where missing   lag: in samples   P channels are treated one by one
+Notation   y: one series [T] or [T, P], NaN where missing   lag: in samples   channels are treated one by one
 
 Lags count samples. For irregular sampling they are lags of the typical step.
 """
@@ -35,7 +35,7 @@ def channel_arrays(series_list: Sequence[Series | np.ndarray]) -> list[Float[np.
 
 
 def autocorrelation(series_list: Sequence[Series | np.ndarray], max_lag: int) -> Float[np.ndarray, "L P"]:
-    """Autocorrelation at lags 0..max_lag about the common mean; NaN at lags without a pair of observed values."""
+    """Autocorrelation at lags 0..max_lag about the common mean; NaN where a lag has no pair of values."""
     arrays = channel_arrays(series_list)
     mean = np.nanmean(np.concatenate(arrays), axis=0)
     products = np.zeros((max_lag + 1, len(mean)))
@@ -59,8 +59,8 @@ def _lagged_products(x: Float[np.ndarray, "T P"], max_lag: int) -> Float[np.ndar
 def e_folding_time(series_list: Sequence[Series | np.ndarray]) -> float:
     """Samples until the autocorrelation first falls below 1/e: the longest over the channels.
 
-    The crossing is interpolated. A channel that never falls that low within half of the longest series counts with
-    that half: longer lags rest on too few pairs to be believed.
+    The crossing is interpolated. A channel that never falls that low within half of the longest series counts
+    with that half: longer lags rest on too few pairs to be believed.
     """
     cap = max(max(len(a) for a in channel_arrays(series_list)) // 2, 1)
     acf = autocorrelation(series_list, cap)
@@ -78,7 +78,7 @@ def _first_crossing(acf: Float[np.ndarray, " L"], cap: int) -> float:
 
 
 def mutual_information(x: Float[np.ndarray, " N"], z: Float[np.ndarray, " N"], bins: int) -> float:
-    """Mutual information of two samples in nats, from a histogram of equal cells, less its bias under independence."""
+    """Mutual information of two samples in nats: a histogram of equal cells, less its bias if independent."""
     counts = np.bincount(_cells(x, bins) * bins + _cells(z, bins), minlength=bins * bins).reshape(bins, bins)
     joint = counts / counts.sum()
     product = joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)
@@ -121,9 +121,9 @@ def n_bins(n_pairs: int) -> int:
 def first_minimum_lag(series_list: Sequence[Series | np.ndarray], max_lag: int | None = None) -> LagChoice:
     """The delay at the first minimum of the average mutual information.
 
-    A minimum counts when the curve, smoothed over three lags, rises again by 2 % of its value at lag 1 (or by five
-    standard errors of the histogram, if that is more) before it falls below it. Without one, the first lag at which the
-    autocorrelation is below 1/e; without that, 1.
+    A minimum counts when the curve, smoothed over three lags, rises again by 2 % of its value at lag 1 (or by
+    five standard errors of the histogram, if that is more) before it falls below it. Without one, the first
+    lag at which the autocorrelation is below 1/e; without that, 1.
     """
     arrays = channel_arrays(series_list)
     longest = max(len(a) for a in arrays)

@@ -13,7 +13,7 @@ def atomic_write(path: str | os.PathLike, content: bytes) -> None:
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    # Not tempfile.mkstemp, whose files only their owner may read; O_EXCL never follows a link laid in the way.
+    # Not tempfile.mkstemp, whose files only their owner may read. O_EXCL never follows a link in the way.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o666)
     try:

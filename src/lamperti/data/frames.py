@@ -28,8 +28,8 @@ def column_values(column: pd.Series, name: str) -> Float[np.ndarray, " T"]:
     for row, cell in enumerate(column):
         if not pd.isna(cell) and not _is_number(cell):
             raise SeriesError(
-                f"column {name!r}, row {row} holds {cell!r}, which is not a number. Mend that cell or leave the "
-                "column out."
+                f"column {name!r}, row {row} holds {cell!r}, which is not a number. Mend that cell or leave "
+                "the column out."
             )
     return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
 

@@ -40,16 +40,16 @@ def read_csv(
 
     - `columns`: the channels to read; all but `time` and `id` by default.
     - `time`: the column of sampling times: numbers, or ISO dates, which become seconds since 1970 (UTC).
-      When it is not given, nor `dt`, a column named exactly "time", else "t", is taken, unless `columns` lists it;
-      the `times` of the series show it.
+      When it is not given, nor `dt`, a column named exactly "time", else "t", is taken, unless `columns`
+      lists it; the `times` of the series show it.
     - `id`: a column whose distinct values split the rows into series, in order of appearance.
     - `dt`: the sampling step, for files without times.
     - `missing`: "refuse" (default) or "nan": empty cells and NaN are missing values.
 
     A first row of numbers (or dates) only is data, not a header; the columns are then y, or y0, y1, ...
 
-    **Returns** a list of `Series`, one for each `id`. **Raises** `SeriesError`, which names file, column and row; row 0
-    is the first row of data.
+    **Returns** a list of `Series`, one for each `id`. **Raises** `SeriesError`, which names file, column and
+    row; row 0 is the first row of data.
     """
     file = _regular_file(path)
     try:
@@ -190,8 +190,9 @@ def _numbers(column: pd.Series) -> np.ndarray:
         if bad.any():
             row = int(np.argmax(bad))
             raise SeriesError(
-                f"column {column.name!r}, row {row} holds {str(column.iloc[row])!r}, which is not a number. Mend the "
-                "cell (decimal point, no thousands separators), or leave the column out with columns=."
+                f"column {column.name!r}, row {row} holds {str(column.iloc[row])!r}, which is not a number. "
+                "Mend the cell (decimal point, no thousands separators), or leave the column out by "
+                "columns=."
             )
         column = pd.to_numeric(column)
     return column_values(column, str(column.name))
@@ -209,8 +210,8 @@ def _times(column: pd.Series) -> np.ndarray:
     if stamps.isna().any():
         row = int(np.argmax(stamps.isna().to_numpy()))
         raise SeriesError(
-            f"column {column.name!r}, row {row} holds {str(column.iloc[row])!r}, which is neither a number nor an ISO "
-            "date such as 2024-03-01T12:30:00."
+            f"column {column.name!r}, row {row} holds {str(column.iloc[row])!r}, which is neither a number "
+            "nor an ISO date such as 2024-03-01T12:30:00."
         )
     return stamp_seconds(pd.DatetimeIndex(stamps))
 
@@ -230,8 +231,8 @@ def _groups(table: pd.DataFrame, id: str | None) -> list[tuple[Any, np.ndarray]]
 def write_csv(path: str | os.PathLike, columns: Mapping[str, Any]) -> None:
     """Write named columns of equal length to a comma-separated file, whole or not at all.
 
-    Numbers are written so that they read back exactly. Text that a spreadsheet would run as a formula (it starts
-    with = + - or @) gets a leading apostrophe; numbers, negative ones too, are left alone.
+    Numbers are written so that they read back exactly. Text that a spreadsheet would run as a formula (it
+    starts with = + - or @) gets a leading apostrophe; numbers, negative ones too, are left alone.
     """
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     lengths = {name: array.shape for name, array in arrays.items()}

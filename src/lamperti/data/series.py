@@ -135,8 +135,8 @@ def as_series_list(data: Any) -> list[Series]:
     """Series from whatever holds them.
 
     Takes a `Series`; a list of `Series`, arrays or frames (lengths may differ); an array [T], [R, T] or
-    [R, T, P] of R series; or a pandas Series or DataFrame, whose rows are times, read from its index, and whose
-    columns are channels. All series must have the same channels.
+    [R, T, P] of R series; or a pandas Series or DataFrame, whose rows are times, read from its index, and
+    whose columns are channels. All series must have the same channels.
     """
     if isinstance(data, (list, tuple)) and not (data and np.isscalar(data[0])):
         series = [_as_series(item, i) for i, item in enumerate(data)]
@@ -152,8 +152,8 @@ def as_series_list(data: Any) -> list[Series]:
     for i, one in enumerate(series):
         if one.names != series[0].names:
             raise SeriesError(
-                f"all series must have the same channels in the same order; series 0 has {_listed(series[0])}, "
-                f"series {i} has {_listed(one)}."
+                "all series must have the same channels in the same order; "
+                f"series 0 has {_listed(series[0])}, series {i} has {_listed(one)}."
             )
     return series
 
@@ -195,15 +195,16 @@ def check_for_training(series: Sequence[Series], *, window: int | None = None) -
     These checks are over all series together: one constant series among others is fine, and so is a constant
     context to forecast from. ``window`` is the length of the delay window, if it is known.
 
-    Raises `SeriesError` for a constant channel or too little data; warns (`LampertiWarning`) when a channel hardly
-    varies about its mean.
+    Raises `SeriesError` for a constant channel or too little data; warns (`LampertiWarning`) when a channel
+    hardly varies about its mean.
     """
     if not series:
         raise SeriesError("there is no series to learn from. Pass at least one.")
     transitions = sum(s.length - 1 for s in series)
     if transitions < _MIN_TRANSITIONS:
         raise SeriesError(
-            f"the data has {transitions} transitions between samples; learning needs at least {_MIN_TRANSITIONS}."
+            f"the data has {transitions} transitions between samples; learning needs at least "
+            f"{_MIN_TRANSITIONS}."
         )
     longest = max(s.length for s in series)
     if window is not None and longest < window:
@@ -220,7 +221,8 @@ def _check_varies(values: np.ndarray, name: str) -> None:
         raise SeriesError(f"column {name!r} has no observed value at all. Leave it out.")
     if values.min() == values.max():
         raise SeriesError(
-            f"column {name!r} is constant ({values[0]:g} in all {values.size} observed samples). Leave it out."
+            f"column {name!r} is constant ({values[0]:g} in all {values.size} observed samples). Leave it "
+            "out."
         )
     largest = np.abs(values).max()
     spread = np.std(
@@ -228,8 +230,9 @@ def _check_varies(values: np.ndarray, name: str) -> None:
     )  # relative, so that neither 1e300 nor 1e-300 leaves the range of a float
     if spread < _NEARLY_CONSTANT:
         warnings.warn(
-            f"column {name!r} is nearly constant: its sd is {spread * largest:.3g} around {np.median(values):.10g}. "
-            "Digits of the signal may be lost, in float32 all of them; subtract the offset where it is recorded.",
+            f"column {name!r} is nearly constant: its sd is {spread * largest:.3g} around "
+            f"{np.median(values):.10g}. Digits of the signal may be lost, in float32 all of them; subtract the "
+            "offset where it is recorded.",
             LampertiWarning,
             stacklevel=4,
         )

@@ -65,7 +65,7 @@ class SegmentSet:
         return self._gather(series, starts)
 
     def cover(self, max_segments: int | None = None) -> Batch:
-        """Every chain sample once, in order, as one batch; or ``max_segments`` of these segments, evenly spread."""
+        """Every sample once in a chain, in order, as one batch; or ``max_segments`` of these, evenly spread."""
         counts = -(-self.lengths // self.length)
         series = np.repeat(np.arange(len(counts)), counts)
         starts = np.concatenate([np.arange(n) * self.length for n in counts])
@@ -81,7 +81,7 @@ class SegmentSet:
 
 
 def segment(tracks: Sequence[Track | tuple], length: int, lead: int) -> SegmentSet:
-    """Prepare standardised series, (y [T, P], mask [T, P], dt [T-1]) each, for segments of ``lead + length`` samples."""
+    """Prepare standardised series (y [T, P], mask [T, P], dt [T-1]) for segments of ``lead + length`` samples."""
     if length < 2 or lead < 0 or not tracks:
         raise ConfigError(
             f"segments need a length of at least 2, a lead of at least 0 and a series; got length={length}, "
@@ -109,8 +109,8 @@ def whole(
     lead: int,
     multiple: int,
 ) -> Batch:
-    """One entire series as a batch of one, with its lead; the length is padded up to a multiple of ``multiple``,
-    so that series of many lengths share few shapes (and few compilations)."""
+    """One entire series as a batch of one, with its lead; the length is padded up to a multiple of
+    ``multiple``, so that series of many lengths share few shapes (and few compilations)."""
     if lead < 0 or multiple < 1:
         raise ConfigError(f"lead must be at least 0 and multiple at least 1; got {lead} and {multiple}.")
     return _extend(Track(y, mask, dt), lead, multiple)

@@ -15,9 +15,8 @@ from lamperti.dynamics.mean import LinearMean
 from lamperti.interfaces import AbstractKernel, AbstractTransition, AffineStep, Pusher
 from lamperti.kernels.expectations import has_expectations, prepare
 from lamperti.math import small
+from lamperti.math.gaussian import LOG_2PI
 from lamperti.math.normal_gamma import Statistics
-
-_LOG_2PI = 1.8378770664093453
 
 
 class GPTransition(AbstractTransition):
@@ -63,7 +62,7 @@ class GPTransition(AbstractTransition):
         residual = x_next - x - dt * self.drift(x)
         terms = (
             self.log_precision
-            - _LOG_2PI
+            - LOG_2PI
             - jnp.log(dt)
             - self.precision * residual**2 / dt
             - dt * self.drift_variance(x)
@@ -120,7 +119,7 @@ class GPTransition(AbstractTransition):
         spread = self.amplitude**2 * diag - jnp.sum(self.quad * outer, axis=(1, 2))
         squared = (weight / dt) @ residual**2
         total = jnp.sum(weight)
-        constant = total * (self.log_precision - _LOG_2PI) - jnp.sum(weight * jnp.log(dt))
+        constant = total * (self.log_precision - LOG_2PI) - jnp.sum(weight * jnp.log(dt))
         log_density = 0.5 * jnp.sum(constant - self.precision * squared - spread)
         return log_density, self._statistics(x, dx, dt, weight, grams, outer)
 
@@ -130,7 +129,9 @@ class GPTransition(AbstractTransition):
         if len(grams) == 1:
             shift = (self.whitener[0] @ stacked[0]).T
         else:
-            shift = jnp.stack([w @ s[:, i] for i, (w, s) in enumerate(zip(self.whitener, stacked, strict=True))])
+            shift = jnp.stack(
+                [w @ s[:, i] for i, (w, s) in enumerate(zip(self.whitener, stacked, strict=True))]
+            )
         gram = jnp.stack([w @ o @ w.T for w, o in zip(self.whitener, outer, strict=True)])
         return Statistics(
             count=jnp.sum(weight),
@@ -146,4 +147,3 @@ class GPTransition(AbstractTransition):
         else:
             f = jnp.stack([g @ w for g, w in zip(grams, self.w, strict=True)], axis=-1)
         return self.mean_function(x) + f, grams
-

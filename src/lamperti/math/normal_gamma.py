@@ -64,7 +64,10 @@ def prior(shape: Float[Array, " D"], rate: Float[Array, " D"], n_weights: int) -
     """v | lam ~ N(0, I / lam): constant while kernel hyperparameters move, because v is whitened."""
     d = shape.shape[0]
     return NormalGamma(
-        shape, rate, jnp.zeros((d, n_weights)), jnp.broadcast_to(jnp.eye(n_weights), (d, n_weights, n_weights))
+        shape,
+        rate,
+        jnp.zeros((d, n_weights)),
+        jnp.broadcast_to(jnp.eye(n_weights), (d, n_weights, n_weights)),
     )
 
 

@@ -12,8 +12,7 @@ import jax.numpy as jnp
 from lamperti._typing import Array, Bool, Float, PRNGKeyArray, Scalar
 from lamperti.interfaces import AbstractChain, AffineStep, Gaussian, Marginals, PathSamples, Potentials
 from lamperti.math import small
-
-_LOG_2PI = 1.8378770664093453
+from lamperti.math.gaussian import LOG_2PI
 
 
 class Filtered(eqx.Module):
@@ -46,7 +45,7 @@ class GaussianChain(AbstractChain):
     def entropy(self) -> Scalar:
         chols = jnp.concatenate([self.chol_R, self.end.chol[None]])
         log_det = jnp.sum(jnp.log(small.diagonal(chols)), axis=-1)
-        each = log_det + 0.5 * self.c.shape[-1] * (1.0 + _LOG_2PI)
+        each = log_det + 0.5 * self.c.shape[-1] * (1.0 + LOG_2PI)
         return jnp.sum(jnp.where(self.valid, each, 0.0))
 
     def means(self) -> Float[Array, "T D"]:
@@ -72,7 +71,10 @@ class GaussianChain(AbstractChain):
 
 
 def update(
-    mean: Float[Array, " D"], cov: Float[Array, "D D"], precision: Float[Array, "D D"], information: Float[Array, " D"]
+    mean: Float[Array, " D"],
+    cov: Float[Array, "D D"],
+    precision: Float[Array, "D D"],
+    information: Float[Array, " D"],
 ) -> tuple[Float[Array, " D"], Float[Array, "D D"]]:
     """Multiply N(mean, cov) by one potential and normalise."""
     inverse, _ = small.inverse_pd(cov)

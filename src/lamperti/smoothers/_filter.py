@@ -31,12 +31,18 @@ def filter_steps(steps: AffineStep, initial: Gaussian, potentials: Potentials) -
         return state, state
 
     first = _start(initial, potentials)
-    _, (mean, cov) = jax.lax.scan(forward, first, (steps, potentials.precision[1:], potentials.information[1:]))
+    _, (mean, cov) = jax.lax.scan(
+        forward, first, (steps, potentials.precision[1:], potentials.information[1:])
+    )
     return Filtered(jnp.concatenate([first[0][None], mean]), jnp.concatenate([first[1][None], cov]))
 
 
 def filter_pushed(
-    make_step: MakeStep, initial: Gaussian, potentials: Potentials, dt: Float[Array, " N"], link: Bool[Array, " N"]
+    make_step: MakeStep,
+    initial: Gaussian,
+    potentials: Potentials,
+    dt: Float[Array, " N"],
+    link: Bool[Array, " N"],
 ) -> tuple[Filtered, AffineStep]:
     """Sequential filter whose affine step is made from the filtered Gaussian it starts from."""
 

@@ -23,10 +23,10 @@ from lamperti.interfaces import (
     Potentials,
 )
 from lamperti.math import small
+from lamperti.math.gaussian import LOG_2PI, log_density
 from lamperti.math.resampling import effective_sample_size, systematic
 from lamperti.smoothers._chain import update, valid_steps
 
-_LOG_2PI = 1.8378770664093453
 _MARGINAL_PATHS = 256
 
 
@@ -67,11 +67,17 @@ class ParticleChain(AbstractChain):
             return chosen, (chosen, log_p)
 
         n_steps = self.mu.shape[0]
-        steps = (self.clouds.x[:-1], self.clouds.log_w[:-1], self.mu, self.noise, jax.random.split(key_back, n_steps))
+        steps = (
+            self.clouds.x[:-1],
+            self.clouds.log_w[:-1],
+            self.mu,
+            self.noise,
+            jax.random.split(key_back, n_steps),
+        )
         _, (x, log_p) = jax.lax.scan(back, x_last, steps, reverse=True)
         x = jnp.concatenate([x, x_last[None]])
         log_joint = (
-            _log_gaussian(x[0], self.initial)
+            log_density(x[0], self.initial.mean, self.initial.chol)
             + jnp.sum(jnp.where(self.link[:, None], log_p, 0.0), axis=0)
             + jax.vmap(self.potentials.log_value, in_axes=1)(x)
         )
@@ -169,9 +175,7 @@ def move_particles(
     n = log_w.shape[0]
     ess = effective_sample_size(jax.lax.stop_gradient(log_w))
     resample = ess < 0.5 * n
-    index = jnp.where(
-        resample, systematic(jax.lax.stop_gradient(log_w), key=key_resample), jnp.arange(n)
-    )
+    index = jnp.where(resample, systematic(jax.lax.stop_gradient(log_w), key=key_resample), jnp.arange(n))
     mean, post = jax.vmap(update, in_axes=(0, 0, None, None))(mu[index], cov[index], Lam, h)
     x = mean + small.matvec(small.cholesky(post), jax.random.normal(key_move, mean.shape))
     return Cloud(x, jnp.where(resample, -jnp.log(n), log_w)), gain, ess, mu, noise
@@ -196,10 +200,4 @@ def _backward_logits(x_next, log_w, mu, noise) -> Float[Array, "S K"]:
 
 
 def _log_normal(x, mean, variance) -> Float[Array, "..."]:
-    return -0.5 * jnp.sum((x - mean) ** 2 / variance + jnp.log(variance) + _LOG_2PI, axis=-1)
-
-
-def _log_gaussian(x: Float[Array, "S D"], g: Gaussian) -> Float[Array, " S"]:
-    whitened = small.matvec(small.lower_inverse(g.chol), x - g.mean)
-    log_det = jnp.sum(jnp.log(small.diagonal(g.chol)))
-    return -0.5 * jnp.sum(whitened**2 + _LOG_2PI, axis=-1) - log_det
+    return -0.5 * jnp.sum((x - mean) ** 2 / variance + jnp.log(variance) + LOG_2PI, axis=-1)

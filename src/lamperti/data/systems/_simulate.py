@@ -4,8 +4,8 @@ Notation   dx = drift(x) dt + diffusion(x) dW;   x: states of K paths [K, D]
            diffusion: noise gains [K, D] (one for each coordinate) or [K, D, D] (a matrix)
            dt: time between samples   h = dt / substeps: the fine Euler-Maruyama step
 
-A linear system with constant gains is stepped exactly: x' = F x + N(0, Q), F = expm(A dt), Q by Van Loan's block
-exponential. All others take Euler-Maruyama steps no longer than dt/20 and than their own ``max_step``.
+A linear system with constant gains is stepped exactly: x' = F x + N(0, Q), F = expm(A dt), Q by Van Loan's
+block exponential. All others take Euler-Maruyama steps no longer than dt/20 and than their own ``max_step``.
 """
 
 import math
@@ -31,7 +31,7 @@ def first_coordinate(x: Float[np.ndarray, "*K D"]) -> Float[np.ndarray, "*K 1"]:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A stochastic differential equation and how it is observed; enough for an oracle to filter and forecast."""
+    """A stochastic differential equation and how it is observed: all that an oracle needs to forecast."""
 
     name: str
     dimension: int
@@ -43,7 +43,7 @@ class System:
     max_step: float
     """The longest Euler-Maruyama step at which the simulation is to be trusted."""
     burn_in: float = 0.0
-    """Time from the start until the paths are close to their stationary law; 0 where they start in it or have none."""
+    """Time until paths are close to their stationary law; 0 where they start in it or have none."""
     project: Callable[[np.ndarray], np.ndarray] | None = None
     """Applied after each fine step: reflection or absorption at a boundary."""
     observe: Callable[[np.ndarray], np.ndarray] = first_coordinate
@@ -136,7 +136,7 @@ def simulate(
     substeps: int | None = None,
     start_time: float = 0.0,
 ) -> Simulated:
-    """Independent recordings; ``observation_noise`` is a fraction of the sd of the observable over all of them.
+    """Independent recordings; ``observation_noise`` is a fraction of the sd of the observable over all.
 
     The states do not depend on the observation noise: both have a random stream of their own.
     """

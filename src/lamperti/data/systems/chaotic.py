@@ -20,8 +20,8 @@ def lorenz(
 ) -> Simulated:
     """Lorenz's convection with noise of unit gain on every coordinate; x1 is observed.
 
-    dx1 = sigma (x2 - x1) dt, dx2 = (x1 (rho - x3) - x2) dt, dx3 = (x1 x2 - beta x3) dt, each + noise dW. One turn about
-    a lobe takes about 0.75, so steps of 0.01 to 0.02 show it well.
+    dx1 = sigma (x2 - x1) dt, dx2 = (x1 (rho - x3) - x2) dt, dx3 = (x1 x2 - beta x3) dt, each + noise dW. One
+    turn about a lobe takes about 0.75, so steps of 0.01 to 0.02 show it well.
     """
 
     def drift(x: np.ndarray) -> np.ndarray:
@@ -52,9 +52,9 @@ def rossler(
     n_samples: int = 1000,
     dt: float = 0.1,
     *,
-    a: float = 0.2,
-    b: float = 0.2,
-    c: float = 5.7,
+    alpha: float = 0.2,
+    beta: float = 0.2,
+    gamma: float = 5.7,
     noise: float = 0.1,
     observation_noise: float = 0.0,
     seed: int = 0,
@@ -62,13 +62,14 @@ def rossler(
 ) -> Simulated:
     """Rössler's spiral with noise on every coordinate and x3 reflected at 0; x1 is observed.
 
-    dx1 = -(x2 + x3) dt, dx2 = (x1 + a x2) dt, dx3 = (b + x3 (x1 - c)) dt, each + noise dW. Without the reflection noise
-    drives x3 below 0 and some paths escape to infinity: there would be no stationary law. One turn takes about 6.
+    dx1 = -(x2 + x3) dt, dx2 = (x1 + alpha x2) dt, dx3 = (beta + x3 (x1 - gamma)) dt, each + noise dW. Without
+    the reflection, noise drives x3 below 0 and some paths escape to infinity: there would be no stationary law.
+    One turn takes about 6.
     """
 
     def drift(x: np.ndarray) -> np.ndarray:
         x1, x2, x3 = x.T
-        return np.stack([-(x2 + x3), x1 + a * x2, b + x3 * (x1 - c)], axis=1)
+        return np.stack([-(x2 + x3), x1 + alpha * x2, beta + x3 * (x1 - gamma)], axis=1)
 
     def reflect(x: np.ndarray) -> np.ndarray:
         x[:, 2] = np.abs(x[:, 2])
@@ -84,7 +85,7 @@ def rossler(
         drift=drift,
         diffusion=constant_gains(noise, noise, noise),
         initial=initial,
-        parameters={"a": a, "b": b, "c": c, "noise": noise},
+        parameters={"alpha": alpha, "beta": beta, "gamma": gamma, "noise": noise},
         max_step=5e-3,
         burn_in=60.0,
         project=reflect,

@@ -18,8 +18,8 @@ def ornstein_uhlenbeck(
 ) -> Simulated:
     """A rotation in the plane, damped and kicked; x1 is observed.
 
-    dx = A x dt + noise dW, where A has the eigenvalues -decay ± i frequency (frequency in radians a time unit).
-    The stationary law is N(0, noise²/(2 decay) I): unit variance with the default noise. Paths start in it, and
+    dx = A x dt + noise dW, where A has the eigenvalues -decay ± i frequency (in radians a time unit). The
+    stationary law is N(0, noise²/(2 decay) I): unit variance with the default noise. Paths start in it;
     ``system.transition_matrix`` and ``system.process_covariance`` give the exact step, for a Kalman filter.
     """
     matrix = np.array([[-decay, -frequency], [frequency, -decay]])
@@ -48,8 +48,8 @@ def excited_oscillator(
 ) -> Simulated:
     """An oscillation that grows slowly, without process noise: only the phase is random.
 
-    y_t = sqrt(2) exp(growth t) cos(2 pi t / period + phase) at t = dt, 2 dt, ...; the state is this and the same with the
-    sine, which is linear: x' = exp(growth dt) R(2 pi dt / period) x.
+    y_t = sqrt(2) exp(growth t) cos(2 pi t / period + phase) at t = dt, 2 dt, ...; the state is this and the
+    same with the sine, which is linear: x' = exp(growth dt) R(2 pi dt / period) x.
     """
     omega = 2.0 * np.pi / period
     matrix = np.array([[growth, -omega], [omega, growth]])

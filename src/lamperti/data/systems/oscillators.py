@@ -10,7 +10,7 @@ def double_well(
     n_samples: int = 1000,
     dt: float = 0.2,
     *,
-    friction: float = 0.5,
+    gamma: float = 0.5,
     noise: float = 0.5,
     observation_noise: float = 0.0,
     seed: int = 0,
@@ -18,14 +18,14 @@ def double_well(
 ) -> Simulated:
     """A particle with inertia in the potential x⁴/4 - x²/2; its place is observed.
 
-    dx = v dt, dv = (x - x³ - friction v) dt + noise dW. The stationary density is exp(-(v²/2 + x⁴/4 - x²/2)/temperature)
-    with temperature noise²/(2 friction), up to a constant; paths start in it.
+    dx = v dt, dv = (x - x³ - gamma v) dt + noise dW. The stationary density is proportional to
+    exp(-(v²/2 + x⁴/4 - x²/2)/temperature) with temperature noise²/(2 gamma); paths start in it.
     """
-    temperature = noise**2 / (2.0 * friction)
+    temperature = noise**2 / (2.0 * gamma)
 
     def drift(x: np.ndarray) -> np.ndarray:
         place, speed = x.T
-        return np.stack([speed, place - place**3 - friction * speed], axis=1)
+        return np.stack([speed, place - place**3 - gamma * speed], axis=1)
 
     def initial(n: int, rng: np.random.Generator) -> np.ndarray:
         grid = np.linspace(-4.0, 4.0, 4001) * max(1.0, temperature**0.25)
@@ -39,7 +39,7 @@ def double_well(
         drift=drift,
         diffusion=constant_gains(0.0, noise),
         initial=initial,
-        parameters={"friction": friction, "noise": noise},
+        parameters={"gamma": gamma, "noise": noise},
         max_step=0.01,
     )
     return simulate(
@@ -99,8 +99,8 @@ def fitzhugh_nagumo(
 ) -> Simulated:
     """FitzHugh and Nagumo's neuron under a constant current; its potential v is observed.
 
-    dv = (v - v³/3 - w + current) dt + noise dW, dw = epsilon (v + a - b w) dt. The default current is just beyond the
-    onset of spiking (about 0.33): a spike every 40 or so, made irregular by the noise on v.
+    dv = (v - v³/3 - w + current) dt + noise dW, dw = epsilon (v + a - b w) dt. The default current is just
+    beyond the onset of spiking (about 0.33): a spike every 40 or so, made irregular by the noise on v.
     """
 
     def drift(x: np.ndarray) -> np.ndarray:

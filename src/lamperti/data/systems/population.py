@@ -10,27 +10,27 @@ def lotka_volterra(
     n_samples: int = 600,
     dt: float = 0.001,
     *,
-    birth: float = 30.0,
-    predation: float = 0.2,
-    death: float = 18.0,
+    alpha: float = 30.0,
+    beta: float = 0.2,
+    gamma: float = 18.0,
     observation_noise: float = 0.0,
     seed: int = 0,
     substeps: int | None = None,
 ) -> Simulated:
     """The diffusion approximation of Lotka and Volterra's predators and prey; the prey x1 is observed.
 
-    dx = (birth x1 - predation x1 x2, predation x1 x2 - death x2) dt + C(x)^(1/2) dW, where C has the sums of the rates
-    on its diagonal and -predation x1 x2 off it. There is no stationary law: a species that reaches 0 stays there
-    (the noise vanishes with it), one path in some hundreds within 0.6 and most of them within 5. Score finite horizons
-    only. Paths start anywhere within a third of the equilibrium (death, birth)/predation.
+    dx = (alpha x1 - beta x1 x2, beta x1 x2 - gamma x2) dt + C(x)^(1/2) dW, where C has the sums of the rates on
+    its diagonal and -beta x1 x2 off it. There is no stationary law: a species that reaches 0 stays there, as
+    the noise vanishes with it; hardly any path within 0.6, most of them within 5. Score finite horizons only.
+    Paths start anywhere within a third of the equilibrium (gamma/beta, alpha/beta).
     """
 
     def drift(x: np.ndarray) -> np.ndarray:
-        born, eaten, died = birth * x[:, 0], predation * x[:, 0] * x[:, 1], death * x[:, 1]
+        born, eaten, died = alpha * x[:, 0], beta * x[:, 0] * x[:, 1], gamma * x[:, 1]
         return np.stack([born - eaten, eaten - died], axis=1)
 
     def diffusion(x: np.ndarray) -> np.ndarray:
-        born, eaten, died = birth * x[:, 0], predation * x[:, 0] * x[:, 1], death * x[:, 1]
+        born, eaten, died = alpha * x[:, 0], beta * x[:, 0] * x[:, 1], gamma * x[:, 1]
         # The square root of a 2 x 2 matrix C is (C + s I)/t with s² = det C and t² = trace C + 2 s.
         s = np.sqrt(born * eaten + born * died + eaten * died)
         t = np.sqrt(born + 2.0 * eaten + died + 2.0 * s)
@@ -40,7 +40,7 @@ def lotka_volterra(
         return root / np.where(t > 0.0, t, 1.0)[:, None, None]  # both extinct: C = 0 and so is its root
 
     def initial(n: int, rng: np.random.Generator) -> np.ndarray:
-        return np.array([death, birth]) / predation * rng.uniform(2.0 / 3.0, 4.0 / 3.0, size=(n, 2))
+        return np.array([gamma, alpha]) / beta * rng.uniform(2.0 / 3.0, 4.0 / 3.0, size=(n, 2))
 
     system = System(
         name="lotka_volterra",
@@ -48,7 +48,7 @@ def lotka_volterra(
         drift=drift,
         diffusion=diffusion,
         initial=initial,
-        parameters={"birth": birth, "predation": predation, "death": death},
+        parameters={"alpha": alpha, "beta": beta, "gamma": gamma},
         max_step=1e-4,
         project=lambda x: np.maximum(x, 0.0),
     )

@@ -1,0 +1,92 @@
+"""The latent SDE: encoder, dynamics, emission and smoother put together.
+
+Works in standardised units of value and time; lamperti.api converts.
+"""
+
+import equinox as eqx
+import jax
+
+from lamperti._typing import Array, Bool, Float, PRNGKeyArray
+from lamperti.dynamics.initial import InitialState
+from lamperti.dynamics.sparse_gp import SparseGPDynamics
+from lamperti.interfaces import (
+    AbstractChain,
+    AbstractEmission,
+    AbstractEncoder,
+    AbstractSmoother,
+    AbstractTransition,
+    Encoding,
+    Potentials,
+)
+
+
+class Segment(eqx.Module):
+    """A segment of one series, or with a leading axis a batch: the encoder's lead, then the chain's samples."""
+
+    y: Float[Array, "*B L P"]
+    mask: Bool[Array, "*B L P"]
+    dt: Float[Array, "*B N"]
+    link: Bool[Array, "*B N"]
+
+    def chain_part(self, lead: int) -> "Segment":
+        """Without the lead; for one series."""
+        return Segment(self.y[lead:], self.mask[lead:], self.dt[lead:], self.link[lead:])
+
+
+class LatentSDE(eqx.Module):
+    """A state space whose motion is a stochastic differential equation."""
+
+    encoder: AbstractEncoder
+    dynamics: SparseGPDynamics
+    emission: AbstractEmission
+    initial: InitialState
+    smoother: AbstractSmoother
+    exact_emission: bool = eqx.field(static=True, default=True)
+
+    @property
+    def latent_dim(self) -> int:
+        return self.dynamics.dim
+
+    def potentials(self, segment: Segment) -> tuple[Encoding, Potentials]:
+        """What the data say of each state: the encoder's guess, times the emission's likelihood unless the
+        paper's encoder-only potentials were asked for."""
+        encoding = self.encoder(segment.y, segment.mask, segment.dt)
+        if not self.exact_emission:
+            return encoding, encoding.potentials
+        part = segment.chain_part(self.encoder.lead)
+        return encoding, encoding.potentials * self.emission.potentials(part.y, part.mask)
+
+    def chain(
+        self,
+        segment: Segment,
+        transition: AbstractTransition,
+        *,
+        keep: Bool[Array, " T"] | None = None,
+        key: PRNGKeyArray,
+    ) -> AbstractChain:
+        """q(x) of one segment; potentials are silent where ``keep`` is False."""
+        encoding, potentials = self.potentials(segment)
+        if keep is not None:
+            potentials = potentials.masked(keep)
+        part = segment.chain_part(self.encoder.lead)
+        initial = self.initial.gaussian()
+        return self.smoother(
+            transition, initial, potentials, part.dt, points=encoding.mean, link=part.link, key=key
+        )
+
+    def check(self) -> None:
+        """Refuse a combination of parts that cannot work, before anything is trained."""
+        shape = jax.ShapeDtypeStruct
+        segment = Segment(
+            shape((self.encoder.lead + 3, self.n_channels), float),
+            shape((self.encoder.lead + 3, self.n_channels), bool),
+            shape((self.encoder.lead + 2,), float),
+            shape((self.encoder.lead + 2,), bool),
+        )
+        eqx.filter_eval_shape(
+            lambda m, s, k: m.chain(s, m.dynamics.condition(), key=k), self, segment, jax.random.key(0)
+        )
+
+    @property
+    def n_channels(self) -> int:
+        return jax.eval_shape(self.emission.mean, jax.ShapeDtypeStruct((self.latent_dim,), float)).shape[0]
