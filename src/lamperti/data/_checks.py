@@ -42,9 +42,7 @@ def _bad_dtype(array: np.ndarray, what: str) -> str:
     kind = kinds.get(array.dtype.kind)
     if kind is not None:
         cell = f"; the first is {array.flat[0]}" if array.size else ""
-        return (
-            f"{what} must be real numbers, not {kind}{cell}. Convert it to float, e.g. with .astype(float)."
-        )
+        return f"{what} must be real numbers, not {kind}{cell}. Convert it to float, e.g. with .astype(float)."
     for index, cell in np.ndenumerate(array):
         if not isinstance(cell, (int, float, np.integer, np.floating)) or isinstance(cell, bool):
             return f"{what} must be real numbers; {_place(index)} holds {cell!r}. Replace or drop that cell."
@@ -64,8 +62,7 @@ def as_matrix(values: Any) -> Float[np.ndarray, "T P"]:
         array = array[:, None]
     if array.ndim != 2:
         raise SeriesError(
-            f"values of one series must be [T] or [T, P]; got shape {array.shape}. Pass several series as "
-            "a list."
+            f"values of one series must be [T] or [T, P]; got shape {array.shape}. Pass several series as a list."
         )
     if array.shape[1] == 0:
         raise SeriesError("values has no columns. Pass at least one channel.")
@@ -80,17 +77,13 @@ def as_names(names: Sequence[str] | str | None, n_channels: int) -> tuple[str, .
         return ("y",) if n_channels == 1 else tuple(f"y{i}" for i in range(n_channels))
     names = (names,) if isinstance(names, str) else tuple(names)
     if len(names) != n_channels:
-        raise SeriesError(
-            f"names has {len(names)} entries for {n_channels} channels. Give one name a channel."
-        )
+        raise SeriesError(f"names has {len(names)} entries for {n_channels} channels. Give one name a channel.")
     for i, name in enumerate(names):
         if not isinstance(name, str) or not name.strip():
             raise SeriesError(f"channel {i} has the name {name!r}. Names must be text that is not blank.")
     duplicates = sorted({name for name in names if names.count(name) > 1})
     if duplicates:
-        raise SeriesError(
-            f"channel names must differ; {', '.join(map(repr, duplicates))} comes twice. Rename one."
-        )
+        raise SeriesError(f"channel names must differ; {', '.join(map(repr, duplicates))} comes twice. Rename one.")
     return names
 
 
@@ -104,18 +97,14 @@ def as_mask(mask: Any, shape: tuple[int, int]) -> Bool[np.ndarray, "T P"]:
     if array.shape == shape[:1]:
         array = np.broadcast_to(array[:, None], shape)
     if array.shape != shape:
-        raise SeriesError(
-            f"mask has shape {array.shape}, values {shape}. Give the same shape, or [{shape[0]}]."
-        )
+        raise SeriesError(f"mask has shape {array.shape}, values {shape}. Give the same shape, or [{shape[0]}].")
     return array.copy()
 
 
 def as_times(times: Any, dt: Any, length: int) -> Float[np.ndarray, " T"]:
     """Sampling times from either of ``times`` and ``dt``; samples 1 apart when neither is given."""
     if times is not None and dt is not None:
-        raise SeriesError(
-            "both times and dt were given. Give times for irregular sampling, dt for regular, not both."
-        )
+        raise SeriesError("both times and dt were given. Give times for irregular sampling, dt for regular, not both.")
     if times is None:
         return np.arange(length) * _as_step(1.0 if dt is None else dt)
     array = np.asarray(times)
@@ -129,9 +118,7 @@ def as_times(times: Any, dt: Any, length: int) -> Float[np.ndarray, " T"]:
     if (steps <= 0).any():
         k = int(np.argmax(steps <= 0)) + 1
         cure = "Sort the rows." if steps[k - 1] < 0 else "Drop or merge the duplicate."
-        raise SeriesError(
-            f"times must increase; row {k} has {array[k]:.15g} after {array[k - 1]:.15g}. {cure}"
-        )
+        raise SeriesError(f"times must increase; row {k} has {array[k]:.15g} after {array[k - 1]:.15g}. {cure}")
     return array
 
 
@@ -146,9 +133,7 @@ def seconds(stamps: np.ndarray) -> Float[np.ndarray, " T"]:
     """Dates (datetime64, in UTC) as seconds since 1970."""
     missing = np.isnat(stamps)
     if missing.any():
-        raise SeriesError(
-            f"row {int(np.argmax(missing))} has no time (NaT). Drop that row or fill in its time."
-        )
+        raise SeriesError(f"row {int(np.argmax(missing))} has no time (NaT). Drop that row or fill in its time.")
     # Split in two so that stamps finer than a second keep their digits in integer arithmetic.
     whole = stamps.astype("datetime64[s]")
     return whole.astype(np.int64) + (stamps - whole) / np.timedelta64(1, "s")
@@ -176,7 +161,7 @@ def check_finite(
             f'the first in row {row}, column {names[column]!r}). Pass missing="nan", or a mask.'
         )
     mask = mask & ~lost
-    empty = [repr(name) for name, seen in zip(names, mask.any(0), strict=True) if not seen]
+    empty = [repr(name) for p, name in enumerate(names) if not mask[:, p].any()]
     if empty:
         raise SeriesError(f"column {', '.join(empty)} has no observed value at all. Leave it out.")
     return mask

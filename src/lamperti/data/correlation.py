@@ -99,9 +99,7 @@ def average_mutual_information(
 ) -> Float[np.ndarray, " L"]:
     """Mutual information of y[k] and y[k + lag] in nats, averaged over the channels, for every lag."""
     arrays = channel_arrays(series_list)
-    return np.array(
-        [np.mean([_lagged_information(arrays, p, lag) for p in range(arrays[0].shape[1])]) for lag in lags]
-    )
+    return np.array([np.mean([_lagged_information(arrays, p, lag) for p in range(arrays[0].shape[1])]) for lag in lags])
 
 
 def _lagged_information(arrays: list[np.ndarray], channel: int, lag: int) -> float:

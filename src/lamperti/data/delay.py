@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti._typing import Float, Int
@@ -20,15 +20,13 @@ from lamperti.data.series import Series
 _WINDOW_PER_E_FOLD = 2.5
 _SHORTEST_WINDOW, _LONGEST_WINDOW = 5, 64
 _N_LIBRARY, _N_REFERENCE, _N_NEIGHBOURS, _N_SEARCHED = 8_000, 1_500, 10, 60
-_GOOD_ENOUGH, _NEGLIGIBLE = 1.25, 0.002
+_GOOD_ENOUGH, _NEGLIGIBLE = 1.25, 0.0005
 
 
 def window_length(series_list: Sequence[Series | np.ndarray]) -> int:
     """Samples of the delay window: 2.5 e-folding times of the autocorrelation, from 5 to 64, and never more
     than a third of the shortest series (nor less than 2)."""
-    wanted = int(
-        np.clip(round(_WINDOW_PER_E_FOLD * e_folding_time(series_list)), _SHORTEST_WINDOW, _LONGEST_WINDOW)
-    )
+    wanted = int(np.clip(round(_WINDOW_PER_E_FOLD * e_folding_time(series_list)), _SHORTEST_WINDOW, _LONGEST_WINDOW))
     shortest = min(len(a) for a in channel_arrays(series_list))
     return max(min(wanted, shortest // 3), 2)
 
@@ -38,9 +36,7 @@ def hankel(y: Float[np.ndarray, "T P"], window: int) -> Float[np.ndarray, "K V"]
     if window < 1:
         raise ConfigError(f"window must be at least 1 sample; got {window}.")
     if len(y) < window:
-        raise SeriesError(
-            f"a delay window of {window} samples needs a series at least as long; got {len(y)} samples."
-        )
+        raise SeriesError(f"a delay window of {window} samples needs a series at least as long; got {len(y)} samples.")
     windows = np.lib.stride_tricks.sliding_window_view(y, window, axis=0)  # [T-W+1, P, W]
     return windows.transpose(0, 2, 1).reshape(len(windows), -1)
 
@@ -84,8 +80,7 @@ class HankelBasis:
         h = h[np.isfinite(h).all(axis=1)]
         if len(h) < 2:
             raise SeriesError(
-                f"only {len(h)} windows of {window} samples are free of gaps; 2 are needed. Use a "
-                "shorter window."
+                f"only {len(h)} windows of {window} samples are free of gaps; 2 are needed. Use a shorter window."
             )
         if len(h) > max_rows:
             h = h[np.sort(rng.choice(len(h), size=max_rows, replace=False))]
@@ -112,11 +107,11 @@ def _fix_signs(components: Float[np.ndarray, "K V"]) -> Float[np.ndarray, "K V"]
 def suggest_dimension(series_list: Sequence[Series | np.ndarray], lag: int, max_dim: int = 8) -> int:
     """The number of delays that predict best: nearest-neighbour prediction in delay space, first channel.
 
-    With d delays, the value one lag ahead is predicted by the mean over the nearest neighbours among the other
-    delay vectors. The answer is the smallest d whose squared error is within a quarter (and 0.2 % of the
-    variance) of the least. Counts of false neighbours, Cao's among them, suit noise-free systems: noise in the
-    dynamics or the observations drives them to ``max_dim``, but not this error. 1 when the series are too short
-    for two delays.
+    With d delays, the value one lag ahead is predicted by the mean over the nearest neighbours among the
+    other delay vectors. The answer is the smallest d whose squared error is within a quarter (and 0.05 % of
+    the variance) of the least. Counts of false neighbours, Cao's among them, suit noise-free systems: noise
+    in the dynamics or the observations drives them to ``max_dim``, but not this error. 1 when the series are too
+    short for two delays.
     """
     arrays = [a[:, 0] for a in channel_arrays(series_list)]
     longest = max(map(len, arrays))
@@ -134,7 +129,7 @@ def suggest_dimension(series_list: Sequence[Series | np.ndarray], lag: int, max_
 def _delays_and_targets(
     arrays: list[Float[np.ndarray, " _"]], lag: int, d: int
 ) -> tuple[Float[np.ndarray, "K D"], Float[np.ndarray, " K"], Int[np.ndarray, "K 2"]]:
-    """Delay vectors (newest last), the values a lag after them, and their places (series, row); a subsample."""
+    """Some delay vectors (newest last), the values a lag after them, and their places (series, row)."""
     rows, places = [np.empty((0, d + 1))], [np.empty((0, 2), dtype=int)]
     for i, y in enumerate(arrays):
         n = len(y) - d * lag
@@ -155,7 +150,7 @@ def _prediction_error(
 ) -> float:
     """Mean squared error of predicting the targets from neighbours that share no sample with the point."""
     asked = np.arange(min(len(points), _N_REFERENCE))
-    _, index = cKDTree(points).query(points[asked], k=min(_N_SEARCHED, len(points)))
+    _, index = KDTree(points).query(points[asked], k=min(_N_SEARCHED, len(points)))
     same = places[index, 0] == places[asked, None, 0]
     independent = ~same | (np.abs(places[index, 1] - places[asked, None, 1]) > apart)
     used = independent & (np.cumsum(independent, axis=1) <= _N_NEIGHBOURS)

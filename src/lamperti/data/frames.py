@@ -18,9 +18,7 @@ def column_values(column: pd.Series, name: str) -> Float[np.ndarray, " T"]:
     """One column as floats; missing cells become NaN."""
     kind = column.dtype
     if pd.api.types.is_bool_dtype(kind) or isinstance(kind, pd.CategoricalDtype):
-        raise SeriesError(
-            f"column {name!r} holds {kind} values, not numbers. Convert it to float or leave it out."
-        )
+        raise SeriesError(f"column {name!r} holds {kind} values, not numbers. Convert it to float or leave it out.")
     if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind):
         if pd.api.types.is_extension_array_dtype(kind):  # nullable numbers: pd.NA is their NaN
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -31,7 +29,7 @@ def column_values(column: pd.Series, name: str) -> Float[np.ndarray, " T"]:
                 f"column {name!r}, row {row} holds {cell!r}, which is not a number. Mend that cell or leave "
                 "the column out."
             )
-    return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.array([np.nan if pd.isna(cell) else float(cell) for cell in column])
 
 
 def _is_number(cell: object) -> bool:

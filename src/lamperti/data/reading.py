@@ -88,15 +88,11 @@ def _read_table(file: Path) -> pd.DataFrame:
 def _parse(handle: TextIO) -> pd.DataFrame:
     first = next(csv.reader(handle), None)
     if not first:
-        raise SeriesError(
-            "the file is empty or starts with a blank line. Give a header and at least two rows."
-        )
+        raise SeriesError("the file is empty or starts with a blank line. Give a header and at least two rows.")
     headless = all(_is_data(cell) for cell in first)
     names = list(as_names(None if headless else [cell.strip() for cell in first], len(first)))
     if len(names) == 1 and re.search(r"[;\t]", names[0]):
-        raise SeriesError(
-            f"the header {names[0]!r} is separated by semicolons or tabs. Save the file with commas."
-        )
+        raise SeriesError(f"the header {names[0]!r} is separated by semicolons or tabs. Save the file with commas.")
     handle.seek(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would be cut
@@ -108,7 +104,6 @@ def _parse(handle: TextIO) -> pd.DataFrame:
             index_col=False,
             skip_blank_lines=False,  # in a file of one column a blank line is a missing value
             skipinitialspace=True,
-            float_precision="round_trip",
             low_memory=False,
         )
     filled = np.flatnonzero(table.notna().any(axis=1).to_numpy())
@@ -149,9 +144,7 @@ def _split(
     parts = []
     for label, rows in _groups(table, id):
         try:
-            part = Series(
-                values[rows], None if times is None else times[rows], dt, names=channels, missing=missing
-            )
+            part = Series(values[rows], None if times is None else times[rows], dt, names=channels, missing=missing)
         except SeriesError as error:
             raise SeriesError(f"{id} {label}: {error}" if id else str(error)) from None
         parts.append(part)
@@ -166,9 +159,7 @@ def _check_column(table: pd.DataFrame, name: str) -> None:
     raise SeriesError(f"there is no column {name!r}.{hint} The file has: {', '.join(table.columns)}.")
 
 
-def _time_column(
-    table: pd.DataFrame, chosen: list[str] | None, time: str | None, dt: float | None
-) -> str | None:
+def _time_column(table: pd.DataFrame, chosen: list[str] | None, time: str | None, dt: float | None) -> str | None:
     if time is not None:
         if dt is not None:
             raise SeriesError("both time and dt were given. Give one of them.")
@@ -177,16 +168,15 @@ def _time_column(
     if not found or (dt is not None and chosen is not None):
         return None
     if dt is not None:
-        raise SeriesError(
-            f"dt was given but the file has a column {found[0]!r}. Drop dt, or name the channels."
-        )
+        raise SeriesError(f"dt was given but the file has a column {found[0]!r}. Drop dt, or name the channels.")
     return found[0]
 
 
-def _numbers(column: pd.Series) -> np.ndarray:
+def _numbers(column: Any) -> np.ndarray:
     if pd.api.types.is_string_dtype(column.dtype) or column.dtype == object:
         # pandas keeps a column with one bad cell as text: find that cell among the numbers.
-        bad = (pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy()
+        numbers: Any = pd.to_numeric(column, errors="coerce")
+        bad = (numbers.isna() & column.notna()).to_numpy()
         if bad.any():
             row = int(np.argmax(bad))
             raise SeriesError(
@@ -194,16 +184,14 @@ def _numbers(column: pd.Series) -> np.ndarray:
                 "Mend the cell (decimal point, no thousands separators), or leave the column out by "
                 "columns=."
             )
-        column = pd.to_numeric(column)
+        column = numbers
     return column_values(column, str(column.name))
 
 
-def _times(column: pd.Series) -> np.ndarray:
+def _times(column: Any) -> np.ndarray:
     if column.isna().any():
         row = int(np.argmax(column.isna().to_numpy()))
-        raise SeriesError(
-            f"column {column.name!r}, row {row} has no time. Drop that row or fill in its time."
-        )
+        raise SeriesError(f"column {column.name!r}, row {row} has no time. Drop that row or fill in its time.")
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column_values(column, str(column.name))
     stamps = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
@@ -219,11 +207,10 @@ def _times(column: pd.Series) -> np.ndarray:
 def _groups(table: pd.DataFrame, id: str | None) -> list[tuple[Any, np.ndarray]]:
     if id is None:
         return [(None, np.arange(len(table)))]
-    if table[id].isna().any():
-        row = int(np.argmax(table[id].isna().to_numpy()))
-        raise SeriesError(
-            f"column {id!r}, row {row} is empty, so its series is unknown. Fill it in or drop the row."
-        )
+    unknown = table[id].isna().to_numpy()
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise SeriesError(f"column {id!r}, row {row} is empty, so its series is unknown. Fill it in or drop the row.")
     codes, labels = pd.factorize(table[id])
     return [(label, np.flatnonzero(codes == i)) for i, label in enumerate(labels)]
 
@@ -241,9 +228,7 @@ def write_csv(path: str | os.PathLike, columns: Mapping[str, Any]) -> None:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([_harmless(name) for name in arrays])
-    writer.writerows(
-        zip(*([_harmless(cell) for cell in array.tolist()] for array in arrays.values()), strict=True)
-    )
+    writer.writerows(zip(*([_harmless(cell) for cell in array.tolist()] for array in arrays.values()), strict=True))
     atomic_write(path, text.getvalue().encode())
 
 

@@ -54,9 +54,7 @@ class Scaler:
 def _moments(values: Float[np.ndarray, " N"], name: str) -> tuple[float, float]:
     largest = float(np.abs(values).max(initial=0.0))
     if largest > _LARGEST:
-        raise SeriesError(
-            f"column {name!r} holds values as large as {largest:.3g}, which overflow. Change its unit."
-        )
+        raise SeriesError(f"column {name!r} holds values as large as {largest:.3g}, which overflow. Change its unit.")
     if not values.size or values.min() == values.max():
         raise SeriesError(f"column {name!r} is constant, so it cannot be standardised. Leave it out.")
     # In units of a power of two near the largest value no square overflows or vanishes and no digit is lost;

@@ -60,9 +60,7 @@ class Series:
         self._store(array, observed, as_times(times, dt, len(array)), names)
 
     @classmethod
-    def _trusted(
-        cls, values: np.ndarray, mask: np.ndarray, times: np.ndarray, names: tuple[str, ...]
-    ) -> Self:
+    def _trusted(cls, values: np.ndarray, mask: np.ndarray, times: np.ndarray, names: tuple[str, ...]) -> Self:
         """A series from parts that were checked before; a part may lack what a whole must have."""
         series = cls.__new__(cls)
         series._store(values, mask, times, names)
@@ -112,9 +110,7 @@ class Series:
             raise SeriesError(f"a series is cut by a forward slice such as series[10:50]; got {part!r}.")
         times = self.times[part]
         if not len(times):
-            raise SeriesError(
-                f"series[{part.start}:{part.stop}] is empty; the series has {self.length} samples."
-            )
+            raise SeriesError(f"series[{part.start}:{part.stop}] is empty; the series has {self.length} samples.")
         return Series._trusted(self.values[part], self.mask[part], times, self.names)
 
     def split(self, at: int) -> tuple["Series", "Series"]:
@@ -175,11 +171,7 @@ def _as_series(item: Any, place: int | None) -> Series:
 
 def _is_pandas(data: Any) -> bool:
     # By name: pandas takes half a second to import and is not needed to recognise its own objects.
-    return (
-        type(data).__module__.split(".")[0] == "pandas"
-        and hasattr(data, "index")
-        and hasattr(data, "to_numpy")
-    )
+    return type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "index") and hasattr(data, "to_numpy")
 
 
 def _from_pandas(table: Any) -> Series:
@@ -203,8 +195,7 @@ def check_for_training(series: Sequence[Series], *, window: int | None = None) -
     transitions = sum(s.length - 1 for s in series)
     if transitions < _MIN_TRANSITIONS:
         raise SeriesError(
-            f"the data has {transitions} transitions between samples; learning needs at least "
-            f"{_MIN_TRANSITIONS}."
+            f"the data has {transitions} transitions between samples; learning needs at least {_MIN_TRANSITIONS}."
         )
     longest = max(s.length for s in series)
     if window is not None and longest < window:
@@ -221,18 +212,15 @@ def _check_varies(values: np.ndarray, name: str) -> None:
         raise SeriesError(f"column {name!r} has no observed value at all. Leave it out.")
     if values.min() == values.max():
         raise SeriesError(
-            f"column {name!r} is constant ({values[0]:g} in all {values.size} observed samples). Leave it "
-            "out."
+            f"column {name!r} is constant ({values[0]:g} in all {values.size} observed samples). Leave it out."
         )
     largest = np.abs(values).max()
-    spread = np.std(
-        values / largest
-    )  # relative, so that neither 1e300 nor 1e-300 leaves the range of a float
+    spread = np.std(values / largest)  # relative, so that neither 1e300 nor 1e-300 leaves the range of a float
     if spread < _NEARLY_CONSTANT:
         warnings.warn(
             f"column {name!r} is nearly constant: its sd is {spread * largest:.3g} around "
-            f"{np.median(values):.10g}. Digits of the signal may be lost, in float32 all of them; subtract the "
-            "offset where it is recorded.",
+            f"{np.median(values):.10g}. Digits of the signal may be lost, in float32 all of them; subtract "
+            "the offset where it is recorded.",
             LampertiWarning,
             stacklevel=4,
         )

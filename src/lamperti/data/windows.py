@@ -65,7 +65,7 @@ class SegmentSet:
         return self._gather(series, starts)
 
     def cover(self, max_segments: int | None = None) -> Batch:
-        """Every sample once in a chain, in order, as one batch; or ``max_segments`` of these, evenly spread."""
+        """Every sample once in a chain, as one batch; or ``max_segments`` of the segments, evenly spread."""
         counts = -(-self.lengths // self.length)
         series = np.repeat(np.arange(len(counts)), counts)
         starts = np.concatenate([np.arange(n) * self.length for n in counts])
@@ -81,7 +81,7 @@ class SegmentSet:
 
 
 def segment(tracks: Sequence[Track | tuple], length: int, lead: int) -> SegmentSet:
-    """Prepare standardised series (y [T, P], mask [T, P], dt [T-1]) for segments of ``lead + length`` samples."""
+    """Prepare standardised series (y [T, P], mask [T, P], dt [T-1]) for segments of lead + length samples."""
     if length < 2 or lead < 0 or not tracks:
         raise ConfigError(
             f"segments need a length of at least 2, a lead of at least 0 and a series; got length={length}, "
@@ -121,9 +121,7 @@ def _extend(track: Track, lead: int, multiple: int) -> Batch:
     length = len(track.y)
     tail = -length % multiple
     y = interpolate(track)
-    mirror = np.minimum(
-        np.arange(lead, 0, -1), length - 1
-    )  # lead sample j steps before the start mirrors sample j
+    mirror = np.minimum(np.arange(lead, 0, -1), length - 1)  # lead sample j steps before the start mirrors sample j
     made_up = 2.0 * y[0] - y[mirror]
     # A series of one sample has no step to mirror.
     lead_dt = track.dt[np.minimum(np.arange(lead - 1, -1, -1), length - 2)] if length > 1 else np.ones(lead)

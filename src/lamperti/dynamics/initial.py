@@ -18,9 +18,7 @@ class InitialState(eqx.Module):
 
     def gaussian(self) -> Gaussian:
         cov = self.second - self.mean[:, None] * self.mean[None, :]
-        return Gaussian(
-            self.mean, small.cholesky(small.symmetrise(cov) + _RIDGE * jnp.eye(self.mean.shape[0]))
-        )
+        return Gaussian(self.mean, small.cholesky(small.symmetrise(cov) + _RIDGE * jnp.eye(self.mean.shape[0])))
 
     def updated(self, x: Float[Array, "K D"], rate: Scalar) -> "InitialState":
         """Blend in more first states."""

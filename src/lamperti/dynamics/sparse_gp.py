@@ -23,20 +23,21 @@ from lamperti.math.normal_gamma import NormalGamma, Statistics, Weights, kl, nat
 DiffusionStep = Literal["scale-free", "natural"]
 
 
-class DriftDraw(eqx.Module):
-    """One drift function and one diffusion, drawn from the posterior: f(x) = mean(x) + k(x, Z) w."""
+class DriftDraws(eqx.Module):
+    """S drift functions with their diffusions, drawn once and then held: f(x) = mean(x) + k(x, Z) w."""
 
     kernels: tuple[AbstractKernel, ...]
     Z: Float[Array, "M D"]
-    w: Float[Array, "D M"]
+    w: Float[Array, "S D M"]
     mean: LinearMean
-    diffusion: Float[Array, " D"]
+    diffusion: Float[Array, "S D"]
 
-    def __call__(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
-        k = [kernel.gram(x[None], self.Z)[0] for kernel in self.kernels]
-        if len(k) == 1:
-            return self.mean(x) + self.w @ k[0]
-        return self.mean(x) + jnp.sum(self.w * jnp.stack(k), axis=1)
+    def __call__(self, x: Float[Array, "S D"]) -> Float[Array, "S D"]:
+        """The s-th function at the s-th point."""
+        grams = [kernel.gram(x, self.Z) for kernel in self.kernels]
+        if len(grams) == 1:
+            return self.mean(x) + jnp.einsum("sdm,sm->sd", self.w, grams[0])
+        return self.mean(x) + jnp.einsum("sdm,dsm->sd", self.w, jnp.stack(grams))
 
 
 class SparseGPDynamics(eqx.Module):
@@ -102,27 +103,28 @@ class SparseGPDynamics(eqx.Module):
         q, halvings = natural_step(self.posterior(), self.prior, t, rho)
         return eqx.tree_at(lambda d: d.q, self, q), halvings
 
-    def draw(self, *, key: PRNGKeyArray) -> DriftDraw:
-        """One function from the posterior, held for a whole path.
+    def draw(self, n: int, *, key: PRNGKeyArray) -> DriftDraws:
+        """n functions from the posterior.
 
         The part of the prior that the inducing inputs do not see (P) is left at zero, its mean."""
         key_lam, key_v = jax.random.split(key)
         q = self.posterior()
         w = weights(q)
-        lam = jax.random.gamma(key_lam, q.shape) / q.rate
-        noise = jax.random.normal(key_v, w.mu.shape)
-        v = w.mu + jnp.einsum("dij,dj->di", w.root, noise) / jnp.sqrt(lam)[:, None]
-        return self._function(v, 1.0 / lam)
+        lam = jax.random.gamma(key_lam, q.shape, (n, self.dim)) / q.rate
+        noise = jax.random.normal(key_v, (n, *w.mu.shape))
+        v = w.mu + jnp.einsum("dij,sdj->sdi", w.root, noise) / jnp.sqrt(lam)[..., None]
+        return self._functions(v, 1.0 / lam)
 
-    def mean_draw(self) -> DriftDraw:
-        """The mean drift and the central diffusion, as a function of the same kind."""
+    def central(self, n: int) -> DriftDraws:
+        """The mean drift and the central diffusion, n times."""
         q = self.posterior()
-        return self._function(weights(q).mu, 1.0 / q.mean_precision)
+        mu = jnp.broadcast_to(weights(q).mu, (n, *q.shift.shape))
+        return self._functions(mu, jnp.broadcast_to(1.0 / q.mean_precision, (n, self.dim)))
 
-    def _function(self, v: Float[Array, "D M"], diffusion: Float[Array, " D"]) -> DriftDraw:
+    def _functions(self, v: Float[Array, "S D M"], diffusion: Float[Array, "S D"]) -> DriftDraws:
         to_inputs = self._per_coordinate([f.chol_inv.T for f in self.factors()])
-        w = self.amplitude[:, None] * jnp.einsum("dij,dj->di", to_inputs, v)
-        return DriftDraw(self.kernels, self.Z, w, self.mean, diffusion)
+        w = self.amplitude[:, None] * jnp.einsum("dij,sdj->sdi", to_inputs, v)
+        return DriftDraws(self.kernels, self.Z, w, self.mean, diffusion)
 
     def _per_coordinate(self, items: list[Array]) -> Float[Array, "D M M"]:
         stacked = jnp.stack(items)

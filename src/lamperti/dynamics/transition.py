@@ -5,7 +5,6 @@ Notation   k(x): k(x, Z) [M]      w: s L^-T mu [D, M], so that the mean drift is
 Equations  docs/theory.md (4)-(6)
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -61,11 +60,7 @@ class GPTransition(AbstractTransition):
     def expected_log_density(self, x: Float[Array, " D"], x_next: Float[Array, " D"], dt: Scalar) -> Scalar:
         residual = x_next - x - dt * self.drift(x)
         terms = (
-            self.log_precision
-            - LOG_2PI
-            - jnp.log(dt)
-            - self.precision * residual**2 / dt
-            - dt * self.drift_variance(x)
+            self.log_precision - LOG_2PI - jnp.log(dt) - self.precision * residual**2 / dt - dt * self.drift_variance(x)
         )
         return 0.5 * jnp.sum(terms)
 
@@ -129,9 +124,7 @@ class GPTransition(AbstractTransition):
         if len(grams) == 1:
             shift = (self.whitener[0] @ stacked[0]).T
         else:
-            shift = jnp.stack(
-                [w @ s[:, i] for i, (w, s) in enumerate(zip(self.whitener, stacked, strict=True))]
-            )
+            shift = jnp.stack([w @ s[:, i] for i, (w, s) in enumerate(zip(self.whitener, stacked, strict=True))])
         gram = jnp.stack([w @ o @ w.T for w, o in zip(self.whitener, outer, strict=True)])
         return Statistics(
             count=jnp.sum(weight),

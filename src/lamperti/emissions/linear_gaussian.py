@@ -46,9 +46,7 @@ class LinearGaussian(AbstractEmission):
 
     def potentials(self, y: Float[Array, "T P"], mask: Bool[Array, "T P"]) -> Potentials:
         weight = mask / self.noise
-        return Potentials(
-            jnp.einsum("tp,pi,pj->tij", weight, self.C, self.C), (weight * (y - self.c)) @ self.C
-        )
+        return Potentials(jnp.einsum("tp,pi,pj->tij", weight, self.C, self.C), (weight * (y - self.c)) @ self.C)
 
     def log_density(self, y: Float[Array, "T P"], mask: Bool[Array, "T P"], x: Float[Array, "T D"]) -> Scalar:
         each = (y - self.mean(x)) ** 2 / self.noise + jnp.log(self.noise) + LOG_2PI

@@ -18,9 +18,7 @@ class WindowMLP(AbstractEncoder):
     mlp: eqx.nn.MLP
     log_sd: Float[Array, " D"]
 
-    def __init__(
-        self, skip: HankelSkip, *, width: int = 64, depth: int = 2, start_sd: float = 0.5, key: PRNGKeyArray
-    ):
+    def __init__(self, skip: HankelSkip, *, width: int = 64, depth: int = 2, start_sd: float = 0.5, key: PRNGKeyArray):
         d, k = skip.weight.shape
         self.skip = skip
         mlp = eqx.nn.MLP(k + skip.window, 2 * d, width, depth, activation=jax.nn.leaky_relu, key=key)

@@ -38,9 +38,7 @@ class Climatology:
         channels = tuple(np.sort(column[np.isfinite(column)]) for column in flat.T)
         fewest = min(len(c) for c in channels)
         if fewest < 2:
-            raise SeriesError(
-                f"climatology needs two measured values a channel, got {fewest}. Add training data."
-            )
+            raise SeriesError(f"climatology needs two measured values a channel, got {fewest}. Add training data.")
         return cls(channels)
 
     @classmethod
@@ -56,9 +54,7 @@ class Climatology:
         """Fair CRPS against each truth; NaN where the truth is."""
         return np.stack([_crps(v, truth[..., p]) for p, v in enumerate(self.channels)], axis=-1)
 
-    def samples(
-        self, n_origins: int, n_samples: int, horizon: int, *, seed: int = 0
-    ) -> Float[np.ndarray, "R S H P"]:
+    def samples(self, n_origins: int, n_samples: int, horizon: int, *, seed: int = 0) -> Float[np.ndarray, "R S H P"]:
         """Draw an ensemble, independent over origins, members, horizons and channels."""
         rng = np.random.default_rng(seed)
         size = (n_origins, n_samples, horizon)

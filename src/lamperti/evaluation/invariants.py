@@ -164,9 +164,7 @@ def _check(model: Paths, real: Paths) -> None:
             f"paths must be [N, T] with the same T, got {model.shape} and {real.shape}. Cut the longer paths."
         )
     if not np.isfinite(real).all() or real.std() == 0:
-        raise ConfigError(
-            "the real paths must be finite and not constant. Fill gaps, or take stretches without them."
-        )
+        raise ConfigError("the real paths must be finite and not constant. Fill gaps, or take stretches without them.")
 
 
 def _compare(model: Paths, real: Paths, statistic: Callable[[Paths], Pool]) -> float:

@@ -175,16 +175,14 @@ def particle_forecast(
         noise_sd: sd of the observation noise. With 0 the filter assumes 2 % of the contexts' sd, tempered at
             the start, so that the forecast is a little wider than the true limit.
         horizon: number of sample intervals to look ahead.
-        substeps: integration steps a sample interval, the system's own choice by default; fewer are faster and
-            less exact.
+        substeps: integration steps a sample interval, the system's own choice by default; fewer are faster
+            and less exact.
     """
     _check_contexts(contexts, horizon)
     if not 1 <= n_samples <= n_particles:
         raise ConfigError(f"n_samples must be between 1 and n_particles={n_particles}, got {n_samples}.")
     rng = np.random.default_rng(seed)
-    cloud = particle_filter(
-        system, contexts, dt, noise_sd, n_particles=n_particles, substeps=substeps, rng=rng
-    )
+    cloud = particle_filter(system, contexts, dt, noise_sd, n_particles=n_particles, substeps=substeps, rng=rng)
     # copies of one particle lie side by side, so members are taken at even strides rather than off the front
     x = cloud.x[:, np.arange(n_samples) * n_particles // n_samples]
     shape, steps, advance = x.shape, [], system.stepper(dt, substeps)

@@ -77,9 +77,7 @@ def energy_score(samples: Samples, truth: Truth) -> Float[np.ndarray, "R H"]:
     finite, whole = _finite_ensembles(samples)
     score = np.stack(
         [  # one horizon at a time: the estimate holds every pair of members
-            np.asarray(
-                scoringrules.es_ensemble(truth[:, h], finite[:, :, h], estimator="fair", backend="numpy")
-            )
+            np.asarray(scoringrules.es_ensemble(truth[:, h], finite[:, :, h], estimator="fair", backend="numpy"))
             for h in range(truth.shape[1])
         ],
         axis=1,
@@ -102,9 +100,7 @@ def moment_log_score(samples: Samples, truth: Truth) -> PerOrigin:
     finite, whole = _finite_ensembles(samples)
     sd = finite.std(axis=1, ddof=1)
     whole = whole & (sd > 0)
-    return _mark_broken(
-        gaussian_log_score(finite.mean(axis=1), np.where(whole, sd, 1.0), truth), whole, truth
-    )
+    return _mark_broken(gaussian_log_score(finite.mean(axis=1), np.where(whole, sd, 1.0), truth), whole, truth)
 
 
 def covered(samples: Samples, truth: Truth, level: float = 0.9) -> PerOrigin:
@@ -147,9 +143,7 @@ def horizon_mean(score: PerOrigin) -> HorizonMean:
     known = ~np.isnan(score)
     count = known.sum(axis=0)
     if np.any(count < 2):
-        raise ConfigError(
-            f"a mean with its error needs two known scores a horizon, got {count.min()}. Add origins."
-        )
+        raise ConfigError(f"a mean with its error needs two known scores a horizon, got {count.min()}. Add origins.")
     mean = np.where(known, score, 0.0).sum(axis=0) / count
     finite = np.isfinite(mean)
     deviation = np.subtract(score, mean, out=np.zeros_like(score), where=known & finite)
@@ -175,9 +169,7 @@ def skill(climatology: PerOrigin, model: PerOrigin, oracle: PerOrigin) -> Horizo
     The error is the delta method on paired origins: what is hard for all three cancels.
     """
     if np.any(np.isnan(model) != np.isnan(oracle)) or np.any(np.isnan(model) != np.isnan(climatology)):
-        raise ConfigError(
-            "the three scores must be known at the same origins. Score them against the same truth."
-        )
+        raise ConfigError("the three scores must be known at the same origins. Score them against the same truth.")
     means = [horizon_mean(s).mean for s in (climatology, model, oracle)]
     fraction = skill_fraction(*means)
     usable = np.isfinite(fraction)

@@ -204,9 +204,7 @@ class PreparedCross(eqx.Module):
 
     def __init__(self, left: AbstractKernel, right: AbstractKernel, z: Float[Array, "M D"]):
         self._left, self._right = _Terms(left, z), _Terms(right, z)
-        self._pairs = tuple(
-            _BumpPair(a, b) for a, b in itertools.product(self._left.bumps, self._right.bumps)
-        )
+        self._pairs = tuple(_BumpPair(a, b) for a, b in itertools.product(self._left.bumps, self._right.bumps))
 
     def second(self, mean: Float[Array, " D"], cov: Float[Array, "D D"]) -> Float[Array, "M M"]:
         """E left(x, z_a) right(x, z_b) for x ~ N(mean, cov)."""

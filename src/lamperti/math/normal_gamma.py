@@ -99,9 +99,7 @@ def posterior(p: NormalGamma, t: Statistics) -> NormalGamma:
     return natural_step(p, p, t, jnp.asarray(1.0))[0]
 
 
-def natural_step(
-    q: NormalGamma, p: NormalGamma, t: Statistics, rho: Scalar
-) -> tuple[NormalGamma, Int[Array, ""]]:
+def natural_step(q: NormalGamma, p: NormalGamma, t: Statistics, rho: Scalar) -> tuple[NormalGamma, Int[Array, ""]]:
     """eta <- (1 - rho) eta + rho (eta_prior + T). Returns the number of halvings of rho that kept q in the cone."""
 
     def candidate(r: Scalar) -> NormalGamma:

@@ -31,9 +31,7 @@ def filter_steps(steps: AffineStep, initial: Gaussian, potentials: Potentials) -
         return state, state
 
     first = _start(initial, potentials)
-    _, (mean, cov) = jax.lax.scan(
-        forward, first, (steps, potentials.precision[1:], potentials.information[1:])
-    )
+    _, (mean, cov) = jax.lax.scan(forward, first, (steps, potentials.precision[1:], potentials.information[1:]))
     return Filtered(jnp.concatenate([first[0][None], mean]), jnp.concatenate([first[1][None], cov]))
 
 

@@ -39,9 +39,7 @@ class Linearised(AbstractSmoother):
             at = jax.lax.stop_gradient(points)
             steps = unlink(jax.vmap(transition.linearise)(at[:-1], dt), link)
             filtered = run(steps, initial, potentials)
-            chain = build_chain(
-                filtered, steps, initial, potentials, link, parallel=self.scan == "associative"
-            )
+            chain = build_chain(filtered, steps, initial, potentials, link, parallel=self.scan == "associative")
             if attempt < self.relinearise:
                 points = chain.means()
         return chain

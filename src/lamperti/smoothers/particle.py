@@ -142,9 +142,7 @@ class Particle(AbstractSmoother):
         return ParticleChain(clouds, mu, noise, initial, potentials.masked(keep), link, log_z, key_chain)
 
 
-def start_particles(
-    initial: Gaussian, potentials: Potentials, n: int, *, key: PRNGKeyArray
-) -> tuple[Cloud, Scalar]:
+def start_particles(initial: Gaussian, potentials: Potentials, n: int, *, key: PRNGKeyArray) -> tuple[Cloud, Scalar]:
     """Particles from initial x first potential, which is a Gaussian, and the log of its integral."""
     Lam, h = potentials.precision[0], potentials.information[0]
     mean, cov = update(initial.mean, initial.cov, Lam, h)

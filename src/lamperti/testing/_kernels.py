@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamperti._params import realise
-from lamperti._typing import Array, Float, Scalar
+from lamperti._typing import Array, Float
 from lamperti.interfaces import AbstractKernel
 from lamperti.kernels import trainable
 
@@ -46,7 +46,7 @@ def check_kernel(kernel: AbstractKernel, dim: int) -> None:
 class _Values(eqx.Module):
     """Everything that the checks look at; computed in one program, which is much quicker than one by one."""
 
-    pair: Scalar
+    pair: Array
     pairs: Float[Array, "N M"]
     gram: Float[Array, "N M"]
     gram_swapped: Float[Array, "M N"]

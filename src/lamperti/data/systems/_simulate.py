@@ -105,9 +105,7 @@ class System:
 
     def _matrix(self) -> Float[np.ndarray, "D D"]:
         if self.matrix is None:
-            raise CapabilityError(
-                f"{self.name} is not linear, so its transition has no matrix. Use step() instead."
-            )
+            raise CapabilityError(f"{self.name} is not linear, so its transition has no matrix. Use step() instead.")
         return self.matrix
 
 

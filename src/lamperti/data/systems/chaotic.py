@@ -42,9 +42,7 @@ def lorenz(
         max_step=1e-3,
         burn_in=10.0,
     )
-    return simulate(
-        system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps
-    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)
 
 
 def rossler(
@@ -63,8 +61,8 @@ def rossler(
     """Rössler's spiral with noise on every coordinate and x3 reflected at 0; x1 is observed.
 
     dx1 = -(x2 + x3) dt, dx2 = (x1 + alpha x2) dt, dx3 = (beta + x3 (x1 - gamma)) dt, each + noise dW. Without
-    the reflection, noise drives x3 below 0 and some paths escape to infinity: there would be no stationary law.
-    One turn takes about 6.
+    the reflection, noise drives x3 below 0 and some paths escape to infinity: there would be no stationary
+    law. One turn takes about 6.
     """
 
     def drift(x: np.ndarray) -> np.ndarray:
@@ -90,6 +88,4 @@ def rossler(
         burn_in=60.0,
         project=reflect,
     )
-    return simulate(
-        system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps
-    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)

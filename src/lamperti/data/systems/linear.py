@@ -68,6 +68,4 @@ def excited_oscillator(
         max_step=np.inf,
         matrix=matrix,
     )
-    return simulate(
-        system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, start_time=dt
-    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, start_time=dt)

@@ -42,9 +42,7 @@ def double_well(
         parameters={"gamma": gamma, "noise": noise},
         max_step=0.01,
     )
-    return simulate(
-        system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps
-    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)
 
 
 def van_der_pol(
@@ -78,9 +76,7 @@ def van_der_pol(
         # Starts settle on the cycle within a turn or two; the rest is for noise to spread their phases.
         burn_in=60.0,
     )
-    return simulate(
-        system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps
-    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)
 
 
 def fitzhugh_nagumo(
@@ -117,6 +113,4 @@ def fitzhugh_nagumo(
         max_step=0.05,
         burn_in=300.0,
     )
-    return simulate(
-        system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps
-    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)

@@ -19,8 +19,8 @@ def lotka_volterra(
 ) -> Simulated:
     """The diffusion approximation of Lotka and Volterra's predators and prey; the prey x1 is observed.
 
-    dx = (alpha x1 - beta x1 x2, beta x1 x2 - gamma x2) dt + C(x)^(1/2) dW, where C has the sums of the rates on
-    its diagonal and -beta x1 x2 off it. There is no stationary law: a species that reaches 0 stays there, as
+    dx = (alpha x1 - beta x1 x2, beta x1 x2 - gamma x2) dt + C(x)^(1/2) dW, where C has the sums of the rates
+    on its diagonal and -beta x1 x2 off it. There is no stationary law: a species that reaches 0 stays there, as
     the noise vanishes with it; hardly any path within 0.6, most of them within 5. Score finite horizons only.
     Paths start anywhere within a third of the equilibrium (gamma/beta, alpha/beta).
     """
@@ -52,6 +52,4 @@ def lotka_volterra(
         max_step=1e-4,
         project=lambda x: np.maximum(x, 0.0),
     )
-    return simulate(
-        system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps
-    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)

@@ -1,0 +1,236 @@
+"""The public functions: read top to bottom, they are the walk of the data.
+
+fit: check -> scale -> segment -> start -> train.  forecast: check -> scale -> filter -> roll -> emit -> unscale.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lamperti._errors import ConfigError, SeriesError
+from lamperti.config import FitConfig, ModelConfig
+from lamperti.data.scaling import Scaler
+from lamperti.data.series import Series, as_series_list, check_for_training
+from lamperti.data.windows import Batch, Track, segment, whole
+from lamperti.forecasting import Start, draw_drifts, emit, encode_context, filter_context, roll_out, smooth
+from lamperti.model import LatentSDE, Segment
+from lamperti.results import Config, Embedding, FitResult, Forecast, Simulation
+from lamperti.train.build import build_model, choose
+from lamperti.train.loop import Progress, Settings, as_segment, train
+from lamperti.train.schedule import Schedule
+from lamperti.train.step import LearningRates
+
+_BUCKET = 64  # series are padded to multiples of this, so that few lengths are compiled
+_MAX_CONTEXT = 512  # samples of context that a forecast's filter runs over
+_KEPT_STATES = 512
+_VALIDATION_SEGMENTS = 32
+
+
+def build(data: Any, model: ModelConfig | None = None, *, seed: int = 0) -> LatentSDE:
+    """The model at its start, before training: the Hankel embedding with a regressed drift."""
+    series = as_series_list(data)
+    check_for_training(series)
+    tracks = _tracks(series, Scaler.from_series(series))
+    return build_model(choose(model or ModelConfig(), tracks), tracks, seed=seed)
+
+
+def fit(
+    data: Any,
+    model: ModelConfig | None = None,
+    fit: FitConfig | None = None,
+    *,
+    progress: Progress | None = None,
+) -> FitResult:
+    """Learn a latent stochastic differential equation from one or many series.
+
+    data: a Series, a list of them (ragged allowed), or an array [T], [R, T] or [R, T, P].
+    progress: called with each history record (ELBO terms, validation score, time left).
+    Ctrl-C stops training and returns the best state so far.
+    """
+    series = as_series_list(data)
+    check_for_training(series)
+    scaler = Scaler.from_series(series)
+    tracks = _tracks(series, scaler)
+    fit = fit or FitConfig()
+    config = choose(model or ModelConfig(), tracks)
+    training, held_out = _hold_out(tracks, fit.validation_fraction, config.window or 1, np.random.default_rng(fit.seed))
+
+    start = build_model(config, training, seed=fit.seed)
+    lead = start.encoder.lead
+    length = min(fit.segment_length, max(len(t.y) for t in training))
+    segments = segment(training, length, lead)
+    validation = segment(held_out, length, lead).cover(_VALIDATION_SEGMENTS) if held_out else None
+    trained, history = train(start, segments, validation, _settings(fit), progress)
+    states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
+    return FitResult(trained, history, Config(config, fit), scaler, series[0].names, states)
+
+
+def embed(result: FitResult, series: Any) -> Embedding:
+    """The state at every sample of a series, given all of the series: mean [T, D] and covariance [T, D, D]."""
+    one = _matching(result, series)
+    (track,) = _tracks([one], result.scaler)
+    padded = as_segment(whole(*track, result.model.encoder.lead, _BUCKET))
+    marginals = smooth(result.model, _one(padded), key=jax.random.key(0))
+    n = len(track.y)
+    return Embedding(np.asarray(marginals.mean)[:n], np.asarray(marginals.cov)[:n], one.times)
+
+
+def forecast(
+    result: FitResult,
+    series: Any,
+    *,
+    horizon: int = 200,
+    n_samples: int = 256,
+    seed: int = 0,
+    observation_noise: bool = True,
+    drift_uncertainty: bool = True,
+    start: Start = "filter",
+    n_particles: int = 1000,
+) -> Forecast:
+    """Sampled futures of a series, ``horizon`` steps of the training data's median step ahead.
+
+    Each path has one drift function and one diffusion, drawn from the posterior (or their mean).
+    start: "filter" runs the learned model over the context; "encoder" takes the encoder's last state (the paper).
+    """
+    _positive(horizon=horizon, n_samples=n_samples, n_particles=n_particles)
+    one = _matching(result, series)
+    (track,) = _tracks([one], result.scaler)
+    context = _context(track, result.model.encoder.lead)
+    key_start, key_drift, key_roll, key_emit = jax.random.split(jax.random.key(seed), 4)
+    if start == "filter":
+        begin = filter_context(
+            result.model, context, n_samples=n_samples, n_particles=max(n_particles, n_samples), key=key_start
+        )
+    elif start == "encoder":
+        begin = encode_context(result.model, context, n_samples=n_samples, key=key_start)
+    else:
+        raise ConfigError(f"start must be 'filter' or 'encoder'; got {start!r}.")
+    draws = draw_drifts(result.model, n=n_samples, uncertain=drift_uncertainty, key=key_drift)
+    states = roll_out(draws, begin.x, n_steps=horizon, key=key_roll)
+    y = emit(result.model, states, noise=observation_noise, key=key_emit)
+    times = one.times[-1] + result.scaler.time_unit * np.arange(1, horizon + 1)
+    samples = result.scaler.unscale_values(np.asarray(y))
+    return Forecast(samples, np.asarray(states), times, result.names, float(begin.least_ess))
+
+
+def simulate(
+    result: FitResult,
+    *,
+    n_steps: int = 1000,
+    n_paths: int = 4,
+    seed: int = 0,
+    start: Any = None,
+    observation_noise: bool = True,
+    drift_uncertainty: bool = True,
+) -> Simulation:
+    """Free-running paths. ``start``: latent states [D] or [n_paths, D]; by default states the data went through."""
+    _positive(n_steps=n_steps, n_paths=n_paths)
+    key_start, key_drift, key_roll, key_emit = jax.random.split(jax.random.key(seed), 4)
+    x = _start_states(result, start, n_paths, key_start)
+    draws = draw_drifts(result.model, n=n_paths, uncertain=drift_uncertainty, key=key_drift)
+    states = roll_out(draws, x, n_steps=n_steps, key=key_roll)
+    y = emit(result.model, states, noise=observation_noise, key=key_emit)
+    times = result.scaler.time_unit * np.arange(1, n_steps + 1)
+    return Simulation(result.scaler.unscale_values(np.asarray(y)), np.asarray(states), times, result.names)
+
+
+def _tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
+    return [Track(np.nan_to_num(scaler.values(s.values)), s.mask, scaler.steps(s.steps)) for s in series]
+
+
+def _hold_out(
+    tracks: list[Track], fraction: float, window: int, rng: np.random.Generator
+) -> tuple[list[Track], list[Track]]:
+    """Whole series for validation when there are several, else the end of the only one."""
+    if fraction == 0.0:
+        return tracks, []
+    if len(tracks) > 1:
+        n = max(1, round(fraction * len(tracks)))
+        picked = set(rng.choice(len(tracks), n, replace=False).tolist())
+        return [t for i, t in enumerate(tracks) if i not in picked], [tracks[i] for i in sorted(picked)]
+    (only,) = tracks
+    cut = round((1.0 - fraction) * len(only.y))
+    if len(only.y) - cut < max(window, 8):
+        return tracks, []
+    head = Track(only.y[:cut], only.mask[:cut], only.dt[: cut - 1])
+    return [head], [Track(only.y[cut:], only.mask[cut:], only.dt[cut:])]
+
+
+def _settings(fit: FitConfig) -> Settings:
+    return Settings(
+        max_iterations=fit.max_iterations,
+        max_seconds=np.inf if fit.max_minutes is None else 60.0 * fit.max_minutes,
+        batch_size=fit.batch_size,
+        n_samples=fit.n_samples,
+        span_rate=fit.span_rate,
+        gauge_at=fit.gauge_at,
+        validate_every=fit.validate_every,
+        patience=fit.patience,
+        rates=LearningRates(fit.learning_rate, fit.kernel_rate, fit.diffusion_rate),
+        schedule=Schedule(fit.natural_rate, fit.start_rate, fit.start_iterations),
+        seed=fit.seed,
+    )
+
+
+def _visited(model: LatentSDE, batch: Batch, *, seed: int) -> np.ndarray:
+    """States that the training data went through: smoothed means, thinned."""
+    lead = model.encoder.lead
+    segments = as_segment(batch)
+    means = [np.asarray(smooth(model, _one(segments, i), key=jax.random.key(seed)).mean) for i in range(len(batch.y))]
+    linked = np.concatenate([batch.link[:, lead:], np.zeros((len(batch.y), 1), bool)], axis=1)
+    x = np.concatenate(means)[linked.reshape(-1)]
+    return x[np.linspace(0, len(x) - 1, min(len(x), _KEPT_STATES)).astype(int)]
+
+
+def _one(batch: Segment, i: int = 0) -> Segment:
+    return jax.tree.map(lambda a: a[i], batch)
+
+
+def _matching(result: FitResult, data: Any) -> Series:
+    """The one series given, with the channels the model was trained on, in its order."""
+    series = as_series_list(data)
+    if len(series) != 1:
+        raise SeriesError(f"one series is needed here; got {len(series)}. Call once for each.")
+    one = series[0]
+    if one.n_channels != len(result.names):
+        raise SeriesError(
+            f"the model was trained on {len(result.names)} channels ({', '.join(result.names)}); this series has "
+            f"{one.n_channels} ({', '.join(one.names)})."
+        )
+    return one
+
+
+def _context(track: Track, lead: int) -> Segment:
+    """The end of a series as one segment: with a real lead where the series is long enough, a made-up one else."""
+    y, mask, dt = (a[-(_MAX_CONTEXT + lead) :] for a in track)
+    dt = dt[-(len(y) - 1) :]
+    if len(y) <= 2 * lead:
+        return _one(as_segment(whole(y, mask, dt, lead, _BUCKET)))
+    padded = whole(y[lead:], mask[lead:], dt[lead:], 0, _BUCKET)
+    real = Batch(
+        np.concatenate([Track(y, mask, dt).y[None, :lead], padded.y], axis=1),
+        np.concatenate([mask[None, :lead], padded.mask], axis=1),
+        np.concatenate([dt[None, :lead], padded.dt], axis=1),
+        np.concatenate([np.ones((1, lead), bool), padded.link], axis=1),
+    )
+    return _one(as_segment(real))
+
+
+def _start_states(result: FitResult, start: Any, n_paths: int, key) -> jax.Array:
+    if start is None:
+        picked = jax.random.choice(key, len(result.states), (n_paths,), replace=len(result.states) < n_paths)
+        return jnp.asarray(result.states)[picked]
+    x = np.atleast_2d(np.asarray(start, dtype=float))
+    d = result.model.latent_dim
+    if x.shape[1] != d or x.shape[0] not in (1, n_paths) or not np.isfinite(x).all():
+        raise SeriesError(f"start must be finite states [{d}] or [{n_paths}, {d}]; got shape {np.shape(start)}.")
+    return jnp.broadcast_to(jnp.asarray(x), (n_paths, d))
+
+
+def _positive(**values: int) -> None:
+    for name, value in values.items():
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise ConfigError(f"{name} must be a whole number of at least 1; got {value!r}.")

@@ -1,0 +1,118 @@
+"""Roll-outs of the learned equation: from a filter over the context, or from anywhere.
+
+Notation   x: states [S, D]      one step is 1 in the model's time unit, the median step of the data
+           start "filter": particles of the learned drift, diffusion and emission over the context
+           start "encoder": the last state of the encoder's chain (the paper)
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from lamperti._params import realise
+from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
+from lamperti.dynamics.sparse_gp import DriftDraws
+from lamperti.math.resampling import systematic
+from lamperti.model import LatentSDE, Segment
+from lamperti.smoothers.particle import Cloud, move_particles, start_particles
+
+Start = Literal["filter", "encoder"]
+
+
+class ContextState(eqx.Module):
+    """States at the end of the context, and the smallest share of effective particles on the way."""
+
+    x: Float[Array, "S D"]
+    least_ess: Scalar
+
+
+@eqx.filter_jit
+def filter_context(
+    model: LatentSDE, segment: Segment, *, n_samples: int, n_particles: int, key: PRNGKeyArray
+) -> ContextState:
+    """Particle filter of the learned model over one series. The encoder speaks at the first state only: its windows
+    overlap, so more of it would count the same noise many times."""
+    model = realise(model)
+    key_start, key_filter, key_pick = jax.random.split(key, 3)
+    transition = model.dynamics.condition()
+    part = segment.chain_part(model.encoder.lead)
+    encoding = model.encoder(segment.y, segment.mask, segment.dt)
+    likelihood = model.emission.potentials(part.y, part.mask)
+    cloud, _ = start_particles(model.initial.gaussian(), encoding.potentials * likelihood, n_particles, key=key_start)
+
+    def forward(state, inputs):
+        cloud, least = state
+        link = inputs[3]
+        moved, _, ess, _, _ = move_particles(transition, cloud, *inputs)
+        # After the end of the series (padding) the particles stay where they are.
+        kept = jax.tree.map(lambda a, b: jnp.where(link, a, b), moved, cloud)
+        return (Cloud(*kept), jnp.where(link, jnp.minimum(least, ess / n_particles), least)), None
+
+    n_steps = part.dt.shape[0]
+    inputs = (likelihood.precision[1:], likelihood.information[1:], part.dt, part.link)
+    (cloud, least), _ = jax.lax.scan(
+        forward, (cloud, jnp.asarray(1.0)), (*inputs, jax.random.split(key_filter, n_steps))
+    )
+    return ContextState(cloud.x[systematic(cloud.log_w, key=key_pick, n=n_samples)], least)
+
+
+@eqx.filter_jit
+def encode_context(model: LatentSDE, segment: Segment, *, n_samples: int, key: PRNGKeyArray) -> ContextState:
+    """Draws from the last state of the model's chain. Padding says nothing and is unlinked, so the last linked state
+    is found by walking the smoothed paths."""
+    model = realise(model)
+    key_chain, key_sample = jax.random.split(key)
+    chain = model.chain(segment, model.dynamics.condition(), key=key_chain)
+    last = jnp.sum(segment.link[model.encoder.lead :])
+    return ContextState(chain.sample(n_samples, key=key_sample).x[:, last], jnp.asarray(1.0))
+
+
+@eqx.filter_jit
+def roll_out(draws: DriftDraws, x: Float[Array, "S D"], *, n_steps: int, key: PRNGKeyArray) -> Float[Array, "S H D"]:
+    """Euler-Maruyama, one drift function a path from beginning to end."""
+    root = jnp.sqrt(draws.diffusion)
+
+    def step(x, key):
+        x = x + draws(x) + root * jax.random.normal(key, x.shape)
+        return x, x
+
+    _, path = jax.lax.scan(step, x, jax.random.split(key, n_steps))
+    return jnp.swapaxes(path, 0, 1)
+
+
+@eqx.filter_jit
+def draw_drifts(model: LatentSDE, *, n: int, uncertain: bool, key: PRNGKeyArray) -> DriftDraws:
+    """n drift functions from the posterior, or n times its mean."""
+    dynamics = realise(model).dynamics
+    return dynamics.draw(n, key=key) if uncertain else dynamics.central(n)
+
+
+@eqx.filter_jit
+def smooth(model: LatentSDE, segment: Segment, *, key: PRNGKeyArray):
+    """Marginals of the states of one series."""
+    model = realise(model)
+    return model.chain(segment, model.dynamics.condition(), key=key).marginals()
+
+
+@eqx.filter_jit
+def emit(model: LatentSDE, x: Float[Array, "S H D"], *, noise: bool, key: PRNGKeyArray) -> Float[Array, "S H P"]:
+    """Observations of states, with or without observation noise."""
+    return model.emission.sample(x, key=key) if noise else model.emission.mean(x)
+
+
+@eqx.filter_jit
+def drift_moments(model: LatentSDE, x: Float[Array, "K D"]) -> tuple[Array, Array]:
+    """Mean and sd of the drift at points, in the model's units."""
+    transition = realise(model).dynamics.condition()
+    variance = jax.vmap(transition.drift_variance)(x) / transition.precision
+    return jax.vmap(transition.drift)(x), jnp.sqrt(jnp.maximum(variance, 0.0))
+
+
+def diffusion_moments(model: LatentSDE) -> tuple[Array, Array]:
+    """Mean and sd of the diffusion 1/lam under its inverse-Gamma posterior, in the model's units."""
+    q = realise(model).dynamics.posterior()
+    shape = jnp.maximum(q.shape, 2.0 + 1e-3)
+    mean = q.rate / (shape - 1.0)
+    return mean, mean / jnp.sqrt(shape - 2.0)

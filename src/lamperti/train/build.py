@@ -1,0 +1,91 @@
+"""From standardised series and settings to a model that is ready to train."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import jax
+import numpy as np
+
+from lamperti._errors import ConfigError
+from lamperti.config import ModelConfig
+from lamperti.data.correlation import first_minimum_lag
+from lamperti.data.delay import suggest_dimension, window_length
+from lamperti.data.windows import Track, interpolate
+from lamperti.encoders import ConvGRU, HankelSkip, WindowMLP
+from lamperti.interfaces import AbstractEncoder, AbstractSmoother
+from lamperti.kernels import by_name
+from lamperti.model import LatentSDE
+from lamperti.smoothers import Linearised, MomentMatching, Particle, SigmaPoint
+from lamperti.train import start
+
+_AUTO_DIM = (2, 4)
+
+
+def choose(config: ModelConfig, tracks: Sequence[Track]) -> ModelConfig:
+    """Fill in what the user left to the data: latent dimension, window, lag."""
+    arrays = [interpolate(t) for t in tracks]
+    lag = config.lag or first_minimum_lag(arrays).lag
+    dim = config.latent_dim or int(np.clip(suggest_dimension(arrays, lag), *_AUTO_DIM))
+    window = config.window or window_length(arrays)
+    n_components = min(config.n_components, window * arrays[0].shape[1])
+    if n_components < dim:
+        raise ConfigError(
+            f"latent_dim is {dim}, but a window of {window} samples gives only {n_components} components. "
+            "Use a longer window, more n_components, or a smaller latent_dim."
+        )
+    return config.model_copy(update={"latent_dim": dim, "window": window, "lag": lag, "n_components": n_components})
+
+
+def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> LatentSDE:
+    """The model at its start; ``config`` has been through `choose`."""
+    rng = np.random.default_rng(seed)
+    dim, window = config.latent_dim, config.window
+    if dim is None or window is None:
+        raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
+    picture = start.linear_picture(tracks, dim=dim, window=window, n_components=config.n_components, rng=rng)
+    skip = start.start_skip(picture, dim, window)
+    n_kernels = 1 if config.shared_kernel else dim
+    n_transitions = sum(len(t.dt) for t in tracks)
+    model = LatentSDE(
+        encoder=_encoder(config, skip, tracks[0].y.shape[1], seed),
+        dynamics=start.start_dynamics(
+            picture,
+            tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(n_kernels)),
+            n_inducing=config.n_inducing,
+            inducing=config.inducing,
+            n_transitions=n_transitions,
+            linear_mean=config.linear_mean,
+            diffusion_step=config.diffusion_step,
+            jitter=config.jitter,
+            rng=rng,
+        ),
+        emission=start.start_emission(picture),
+        initial=start.start_initial(picture),
+        smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
+        exact_emission=config.potentials == "emission*encoder",
+    )
+    model.check()
+    return model
+
+
+def _encoder(config: ModelConfig, skip: HankelSkip, n_channels: int, seed: int) -> AbstractEncoder:
+    key = jax.random.key(seed)
+    if config.encoder == "conv-gru":
+        return ConvGRU(skip, n_channels, lag=config.lag or 1, key=key)
+    return WindowMLP(skip, key=key)
+
+
+def make_smoother(
+    name: Literal["linearised", "linearised-parallel", "sigma-point", "moment-matching", "particle"],
+    *,
+    relinearise: int,
+    n_particles: int,
+) -> AbstractSmoother:
+    """The smoother by its name in the configuration."""
+    if name == "sigma-point":
+        return SigmaPoint()
+    if name == "moment-matching":
+        return MomentMatching()
+    if name == "particle":
+        return Particle(n_particles)
+    return Linearised("associative" if name == "linearised-parallel" else "sequential", relinearise)

@@ -1,0 +1,98 @@
+"""A turn of the latent coordinates that makes the diffusion diagonal, carrying the learned drift along.
+
+Notation   x' = T x with T Cov(x) T' = I and T Q T' diagonal, Q: residual covariance of the increments per unit time
+
+The model is invariant under linear maps of x except that its diffusion is diagonal, which is the truth in some
+coordinates only. Paths sampled in the old coordinates are mapped, and the drift's posterior in the new ones is their
+exact conjugate posterior, so nothing starts afresh.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+from lamperti._params import positive, realise
+from lamperti._typing import Array, Float, PRNGKeyArray
+from lamperti.dynamics.initial import InitialState
+from lamperti.dynamics.mean import LinearMean
+from lamperti.emissions.linear_gaussian import refit
+from lamperti.math.normal_gamma import posterior, weights
+from lamperti.model import LatentSDE, Segment
+from lamperti.objective import elbo, transition_terms
+
+_PATHS = 2
+
+
+@eqx.filter_jit
+def _paths(model: LatentSDE, batch: Segment, key: PRNGKeyArray):
+    realised = realise(model)
+    lead = model.encoder.lead
+    w = weights(realised.dynamics.q)
+    n = jnp.sum(batch.link[:, lead:]).astype(float)
+    _, sampled = elbo(realised, batch, weights=w, n_samples=_PATHS, n_transitions=n, key=key)
+    drift = jax.vmap(realised.dynamics.condition(w).drift)
+    x = sampled.x
+    f = drift(x.reshape(-1, x.shape[-1])).reshape(x.shape)
+    dt = batch.dt[:, lead:]
+    residual = jnp.diff(x, axis=2) - dt[:, None, :, None] * f[:, :, :-1]
+    weight = (batch.link[:, lead:] / dt)[:, None, :, None]
+    Q = jnp.einsum("bsti,bstj->ij", weight * residual, residual) / (_PATHS * n)
+    return x, Q
+
+
+def gauge_transform(cov: Float[np.ndarray, "D D"], Q: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
+    """T with T cov T' = I and T Q T' diagonal: the generalised eigenvectors of (Q, cov)."""
+    _, vectors = scipy.linalg.eigh(Q, cov)
+    T = vectors.T
+    # Of all signs and orders, the one nearest to the old axes, so that coordinates keep their meaning.
+    rows, columns = scipy.optimize.linear_sum_assignment(-np.abs(T))
+    T = T[rows[np.argsort(columns)]]
+    return T * np.where(np.diag(T) < 0, -1.0, 1.0)[:, None]
+
+
+def gauge_move(model: LatentSDE, batches: Sequence[Segment], *, n_transitions: int, key: PRNGKeyArray) -> LatentSDE:
+    """The same model in coordinates where the residual covariance of the increments is diagonal."""
+    draws = [_paths(model, b, k) for b, k in zip(batches, jax.random.split(key, len(batches)), strict=True)]
+    x = np.concatenate([np.asarray(d[0]).reshape(-1, model.latent_dim) for d in draws])
+    T = gauge_transform(np.cov(x, rowvar=False), np.mean([np.asarray(d[1]) for d in draws], axis=0))
+    turned = change_coordinates(model, jnp.asarray(T))
+    return _refit_drift(turned, [d[0] for d in draws], batches, jnp.asarray(T), n_transitions)
+
+
+def change_coordinates(model: LatentSDE, T: Float[Array, "D D"]) -> LatentSDE:
+    """Encoder, emission, initial state, inducing inputs and mean drift in coordinates x' = T x."""
+    back = jnp.linalg.inv(T)
+    lift = jnp.eye(T.shape[0] + 1).at[:-1, :-1].set(T)
+    m, d = model.emission.moments, model.dynamics
+    moments = eqx.tree_at(lambda a: (a.zz, a.zy), m, (jnp.einsum("ij,pjk,lk->pil", lift, m.zz, lift), m.zy @ lift.T))
+    initial = InitialState(T @ model.initial.mean, T @ model.initial.second @ T.T)
+    mean = LinearMean(T @ d.mean.weight @ back, T @ d.mean.bias)
+    return eqx.tree_at(
+        lambda m: (m.encoder.skip.gauge, m.emission, m.initial, m.dynamics.Z, m.dynamics.mean),
+        model,
+        (T @ model.encoder.skip.gauge, refit(moments), initial, d.Z @ T.T, mean),
+    )
+
+
+def _refit_drift(
+    model: LatentSDE,
+    paths: Sequence[Float[Array, "B S T D"]],
+    batches: Sequence[Segment],
+    T: Float[Array, "D D"],
+    n_transitions: int,
+) -> LatentSDE:
+    """The exact posterior of drift and precision given the mapped paths."""
+    lead = model.encoder.lead
+    x = jnp.concatenate([p @ T.T for p in paths])
+    dt = jnp.concatenate([b.dt[:, lead:] for b in batches])
+    link = jnp.concatenate([b.link[:, lead:] for b in batches])
+    dynamics = realise(model.dynamics)
+    _, statistics = transition_terms(dynamics.condition(), x, dt, link)
+    scaled = jax.tree.map(lambda a: n_transitions / statistics.count * a, statistics)
+    q = posterior(dynamics.prior, scaled)
+    return eqx.tree_at(lambda m: (m.dynamics.q, m.dynamics.diffusion), model, (q, positive(q.rate / q.shape)))

@@ -1,0 +1,186 @@
+"""One training iteration as one program: encode, condition, smooth, sample, bound, Adam, natural step, closed forms.
+
+The natural step and the closed-form updates of emission and initial state reuse the paths that the gradient was
+estimated from. A step whose result is not finite is refused: the state stays and the status says so.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from lamperti._params import realise
+from lamperti._typing import Array, Bool, Int, PRNGKeyArray, Scalar
+from lamperti.math.normal_gamma import weights
+from lamperti.model import LatentSDE, Segment
+from lamperti.objective import ElboTerms, elbo
+
+_MIN_SPAN = 3
+
+
+class LearningRates(NamedTuple):
+    """Adam's rates of the networks, of kernel and inducing inputs, and of the diffusion."""
+
+    network: float = 2e-3
+    kernel: float = 1e-2
+    diffusion: float = 1e-2
+
+
+class Rates(eqx.Module):
+    """What the schedule changes from one iteration to the next; arrays, so that nothing is compiled again."""
+
+    rho: Scalar  # natural step and closed-form updates
+    learning: Scalar  # factor on Adam's rates
+
+
+class TrainState(eqx.Module):
+    """Everything that an iteration changes."""
+
+    model: LatentSDE
+    opt_state: optax.OptState
+    key: PRNGKeyArray
+
+
+class StepReport(eqx.Module):
+    """What an iteration did: the bound's terms (of the masked chain), whether it was accepted, halvings of rho."""
+
+    terms: ElboTerms
+    accepted: Bool[Array, ""]
+    halvings: Int[Array, ""]
+
+
+def trainable_spec(model: LatentSDE) -> LatentSDE:
+    """True at the leaves that Adam moves."""
+    spec = jax.tree.map(lambda _: False, model)
+
+    def arrays(tree):
+        return jax.tree.map(eqx.is_inexact_array, tree)
+
+    def moved(m: LatentSDE):
+        d = m.dynamics
+        moved = [m.encoder, d.kernels, d.amplitude, d.Z, d.mean]
+        return moved if d.diffusion_step == "natural" else [*moved, d.diffusion]
+
+    spec = eqx.tree_at(moved, spec, [arrays(part) for part in moved(model)])
+    fixed = lambda m: [m.encoder.skip.offset, m.encoder.skip.projection, m.encoder.skip.gauge]  # noqa: E731
+    return eqx.tree_at(fixed, spec, [False, False, False])
+
+
+def make_optimiser(model: LatentSDE, rates: LearningRates) -> optax.GradientTransformation:
+    """Adam with a rate for each group of parameters."""
+
+    def labels(params: LatentSDE) -> LatentSDE:
+        tree = jax.tree.map(lambda _: "network", params)
+        d = tree.dynamics
+        kernel = jax.tree.map(lambda _: "kernel", (d.kernels, d.amplitude, d.Z))
+        tree = eqx.tree_at(lambda m: (m.dynamics.kernels, m.dynamics.amplitude, m.dynamics.Z), tree, kernel)
+        return eqx.tree_at(
+            lambda m: m.dynamics.diffusion, tree, jax.tree.map(lambda _: "diffusion", d.diffusion), is_leaf=_none
+        )
+
+    groups = {name: optax.adam(rate) for name, rate in rates._asdict().items()}
+    return optax.chain(optax.clip_by_global_norm(10.0), optax.multi_transform(groups, labels))
+
+
+def _none(leaf) -> bool:
+    return leaf is None
+
+
+def start_state(model: LatentSDE, optimiser: optax.GradientTransformation, *, key: PRNGKeyArray) -> TrainState:
+    params, _ = eqx.partition(model, trainable_spec(model))
+    return TrainState(model, optimiser.init(params), key)
+
+
+def make_step(
+    optimiser: optax.GradientTransformation,
+    *,
+    n_samples: int,
+    n_transitions: int,
+    span_rate: float,
+):
+    """The jitted step: (state, batch, rates) -> (state, report)."""
+
+    @eqx.filter_jit(donate="all-except-first")
+    def step(batch: Segment, state: TrainState, rates: Rates) -> tuple[TrainState, StepReport]:
+        key_next, key_span, key_elbo = jax.random.split(state.key, 3)
+        model = state.model
+        w = weights(model.dynamics.q)
+        params, fixed = eqx.partition(model, trainable_spec(model))
+        n_chain = batch.y.shape[1] - model.encoder.lead
+        keep = masked_spans(key_span, batch.y.shape[0], n_chain, span_rate) if span_rate > 0 else None
+
+        def loss(params):
+            realised = realise(eqx.combine(params, fixed))
+            terms, sampled = elbo(
+                realised,
+                batch,
+                weights=w,
+                n_samples=n_samples,
+                n_transitions=jnp.asarray(float(n_transitions)),
+                keep=keep,
+                key=key_elbo,
+            )
+            return -terms.total / n_transitions, (terms, jax.lax.stop_gradient(sampled))
+
+        (_, (terms, sampled)), grads = jax.value_and_grad(loss, has_aux=True)(params)
+        updates, opt_state = optimiser.update(grads, state.opt_state, params)
+        updates = jax.tree.map(lambda u: rates.learning * u, updates)
+        moved = eqx.combine(optax.apply_updates(params, updates), fixed)
+        moved, halvings = conjugate_updates(moved, sampled, batch, rates.rho)
+
+        accepted = _all_finite((moved, opt_state, terms))
+        kept = _choose(accepted, (moved, opt_state), (model, state.opt_state))
+        return TrainState(*kept, key_next), StepReport(terms, accepted, halvings)
+
+    return step
+
+
+def conjugate_updates(model: LatentSDE, sampled, batch: Segment, rho: Scalar) -> tuple[LatentSDE, Int[Array, ""]]:
+    """Natural step of the drift's posterior; closed-form emission and initial state."""
+    realised = realise(model.dynamics)
+    stepped, halvings = realised.natural_step(sampled.statistics, rho)
+    lead = model.encoder.lead
+    emission = model.emission.updated(batch.y[:, lead:], batch.mask[:, lead:], sampled.x, rho)
+    initial = model.initial.updated(sampled.x[:, :, 0].reshape(-1, model.latent_dim), rho)
+    model = eqx.tree_at(lambda m: (m.dynamics.q, m.emission, m.initial), model, (stepped.q, emission, initial))
+    return model, halvings
+
+
+def masked_spans(key: PRNGKeyArray, n_series: int, length: int, rate: float) -> Bool[Array, "B T"]:
+    """False inside one random span (up to a third of the chain) of a share ``rate`` of the series: there the
+    dynamics alone must carry the chain."""
+    key_pick, key_start, key_length = jax.random.split(key, 3)
+    picked = jax.random.uniform(key_pick, (n_series, 1)) < rate
+    longest = max(length // 3, _MIN_SPAN + 1)
+    span = jax.random.randint(key_length, (n_series, 1), _MIN_SPAN, longest)
+    start = jax.random.randint(key_start, (n_series, 1), 0, length)
+    k = jnp.arange(length)
+    return ~(picked & (k >= start) & (k < start + span))
+
+
+def make_score(*, n_samples: int):
+    """Jitted bound of held-out segments with unmasked potentials: mean over observed samples of the data terms."""
+
+    @eqx.filter_jit
+    def score(model: LatentSDE, batch: Segment, key: PRNGKeyArray) -> Scalar:
+        realised = realise(model)
+        n = jnp.sum(batch.link[:, model.encoder.lead :]).astype(float)
+        w = weights(realised.dynamics.q)
+        terms, _ = elbo(realised, batch, weights=w, n_samples=n_samples, n_transitions=n, key=key)
+        return terms.data / n
+
+    return score
+
+
+def _all_finite(tree) -> Bool[Array, ""]:
+    leaves = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree) if eqx.is_inexact_array(leaf)]
+    return jnp.all(jnp.stack(leaves))
+
+
+def _choose(accepted: Bool[Array, ""], new, old):
+    def pick(a, b):
+        return jnp.where(accepted, a, b) if eqx.is_array(a) else a
+
+    return jax.tree.map(pick, new, old)

@@ -1,0 +1,155 @@
+"""Files: what reads, what is refused and where, and writing whole files only."""
+
+import os
+
+import numpy as np
+import pytest
+
+from lamperti._errors import SeriesError
+from lamperti.data.files import atomic_write
+from lamperti.data.reading import read_csv, write_csv
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(text: str | bytes):
+        path = tmp_path / "data.csv"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def test_columns_are_channels_and_a_column_named_time_is_time(table):
+    (series,) = read_csv(table("time,a,b\n0,1,2\n0.5,3,4\n2,5,6\n"))
+    assert series.names == ("a", "b")
+    np.testing.assert_array_equal(series.times, [0.0, 0.5, 2.0])
+    np.testing.assert_array_equal(series.values[:, 1], [2, 4, 6])
+
+
+def test_time_is_a_channel_only_when_asked_for(table):
+    path = table("t,a\n0,1\n2,3\n")
+    assert read_csv(path, columns="a")[0].dt == 2.0
+    assert read_csv(path, columns=["t", "a"])[0].dt == 1.0
+    assert read_csv(path, columns=["a"], dt=0.1)[0].dt == pytest.approx(0.1)
+    with pytest.raises(SeriesError, match="dt was given but the file has a column 't'"):
+        read_csv(path, dt=0.1)
+
+
+@pytest.mark.parametrize("text", ["86\n141\n95\n", "86\r\n141\r\n95\r\n\r\n", "\ufeff86\n141\n95"])
+def test_one_column_of_numbers_needs_no_header(table, text):
+    (series,) = read_csv(table(text), dt=0.5)
+    assert series.names == ("y",) and series.dt == 0.5
+    np.testing.assert_array_equal(series.values[:, 0], [86, 141, 95])
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(table):
+    assert read_csv(table("\ufeffa,b\n1,2\n3,4\n"))[0].names == ("a", "b")
+
+
+def test_an_id_column_splits_series_in_order_of_appearance(table):
+    series = read_csv(table("id,t,x\nb,0,1\na,0,2\nb,1,3\na,3,4\nb,2,5\n"), id="id")
+    assert [s.length for s in series] == [3, 2]
+    np.testing.assert_array_equal(series[0].values[:, 0], [1, 3, 5])
+    np.testing.assert_array_equal(series[1].times, [0, 3])
+
+
+def test_dates_become_seconds_in_utc(table):
+    (series,) = read_csv(table("when,x\n1970-01-01T01:00:00+01:00,1\n1970-01-01T00:00:00.5Z,2\n"), time="when")
+    np.testing.assert_allclose(series.times, [0.0, 0.5])
+
+
+def test_blank_cells_and_blank_lines_are_missing_values(table):
+    path = table("x\n1\n\n3\n\n")
+    with pytest.raises(SeriesError, match=r"data\.csv: .*'x': 1; the first in row 1"):
+        read_csv(path)
+    (series,) = read_csv(path, missing="nan")
+    np.testing.assert_array_equal(series.mask[:, 0], [True, False, True])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, "empty"),
+        ("a,b\n", {}, "header but no rows"),
+        ("a,b\n1,2\n", {}, "at least 2 samples; got 1"),
+        ("a,a\n1,2\n3,4\n", {}, "'a' comes twice"),
+        ("a,\n1,2\n3,4\n", {}, "channel 1 has the name ''"),
+        ("a,b\n1,2\n3,x\n", {}, "column 'b', row 1 holds 'x'"),
+        ('a,b\n1,"1,5"\n3,"2,5"\n', {}, "column 'b', row 0 holds '1,5'.*decimal point"),
+        ("a;b\n1;2\n3;4\n", {}, "semicolons"),
+        ("a,b\n1,2\n3,4,5\n", {}, "comma-separated"),
+        ("a\nTrue\nFalse\n", {}, "column 'a' holds bool"),
+        ("a\n1\ninf\n", {}, "row 1, column 'a' holds inf"),
+        ("speed,place\n1,2\n3,4\n", {"columns": ["sped"]}, "no column 'sped'. Did you mean 'speed'.*speed, place"),
+        ("a,b\n1,2\n3,4\n", {"time": "zzz"}, "no column 'zzz'. The file has: a, b"),
+        ("a,b\n1,2\n3,4\n", {"time": "a", "columns": ["a"]}, "as a channel and as time"),
+        ("a,b\n1,2\n3,4\n", {"time": "a", "dt": 1.0}, "both time and dt"),
+        ("a,b\n1,2\n,4\n", {"time": "a"}, "column 'a', row 1 has no time"),
+        ("a,b\nnoon,2\n1,4\n", {"time": "a"}, "column 'a', row 0 holds 'noon'"),
+        ("a,b\n2,2\n1,4\n", {"time": "a"}, "times must increase; row 1 has 1 after 2"),
+        ("a,b\n2,2\n,4\n", {"id": "a"}, "column 'a', row 1 is empty"),
+        ("a,b\nu,2\nu,4\nv,1\n", {"id": "a"}, "a v: a series needs at least 2 samples"),
+        ("a\n1\n2\n", {"columns": []}, "no column is left"),
+    ],
+)
+def test_bad_tables_are_refused_by_file_column_and_row(table, text, options, message):
+    with pytest.raises(SeriesError, match=rf"data\.csv: .*{message}"):
+        read_csv(table(text), **options)
+
+
+@pytest.mark.parametrize("content", [b"a\n1\n\xff\xfe\n", "a\n1\n2\n".encode("utf-16"), b"\x1f\x8b\x08\x00\x00"])
+def test_files_in_another_encoding_are_refused(table, content):
+    with pytest.raises(SeriesError, match="not UTF-8"):
+        read_csv(table(content))
+
+
+def test_only_regular_local_files_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, message in [
+        ("https://example.org/data.csv", "local files only"),
+        ("file:///data.csv", "local files only"),
+        (tmp_path / "absent.csv", "cannot be opened"),
+        (tmp_path, "not a regular file"),
+        (tmp_path / "pipe", "not a regular file"),
+        ("/dev/null", "not a regular file"),
+    ]:
+        with pytest.raises(SeriesError, match=message):
+            read_csv(path)
+
+
+def test_numbers_survive_the_round_trip_exactly(tmp_path):
+    x = np.random.default_rng(0).normal(size=50) * 10.0 ** np.arange(-25, 25)
+    write_csv(tmp_path / "out.csv", {"time": np.arange(50), "x": x})
+    (series,) = read_csv(tmp_path / "out.csv")
+    np.testing.assert_array_equal(series.values[:, 0], x)
+
+
+def test_text_that_looks_like_a_formula_is_defused_and_negative_numbers_are_not(tmp_path):
+    write_csv(tmp_path / "out.csv", {"=name": ["=1+1", "@x", "plain"], "x": [-1.5, 2.0, -3.0]})
+    assert (tmp_path / "out.csv").read_text() == "'=name,x\n'=1+1,-1.5\n'@x,2.0\nplain,-3.0\n"
+
+
+def test_columns_of_unequal_length_are_refused_and_nothing_is_written(tmp_path):
+    with pytest.raises(SeriesError, match="one length"):
+        write_csv(tmp_path / "out.csv", {"a": [1, 2], "b": [1]})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "model.bin"
+    atomic_write(path, b"old")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        atomic_write(path, b"new")
+    assert path.read_bytes() == b"old" and [p.name for p in tmp_path.iterdir()] == ["model.bin"]
+
+
+def test_a_written_file_has_the_permissions_of_any_other(tmp_path):
+    atomic_write(tmp_path / "a", b"x")
+    (tmp_path / "b").write_bytes(b"x")
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
