@@ -1,3 +1,54 @@
+"""lamperti: the state space of a partly observed system, as a stochastic differential equation with uncertainty.
+
+Importing lamperti switches jax to 64-bit floats for the whole process and turns on jax's persistent compilation
+cache; see ``lamperti._runtime`` for why, and for the environment variables that overrule it.
+"""
+
 from lamperti import _runtime
 
 _runtime.configure()
+
+from lamperti._errors import (  # noqa: E402 - jax must be configured before anything imports it
+    CapabilityError,
+    ConfigError,
+    LampertiError,
+    LampertiWarning,
+    ModelFileError,
+    SeriesError,
+    TrainingError,
+)
+from lamperti.api import build, embed, fit, forecast, simulate  # noqa: E402
+from lamperti.config import FitConfig, ModelConfig  # noqa: E402
+from lamperti.data import systems  # noqa: E402
+from lamperti.data.series import Series  # noqa: E402
+from lamperti.io import load, save  # noqa: E402
+from lamperti.model import LatentSDE  # noqa: E402
+from lamperti.results import Embedding, FitResult, Forecast, Simulation  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CapabilityError",
+    "ConfigError",
+    "Embedding",
+    "FitConfig",
+    "FitResult",
+    "Forecast",
+    "LampertiError",
+    "LampertiWarning",
+    "LatentSDE",
+    "ModelConfig",
+    "ModelFileError",
+    "Series",
+    "SeriesError",
+    "Simulation",
+    "TrainingError",
+    "build",
+    "embed",
+    "fit",
+    "forecast",
+    "load",
+    "save",
+    "simulate",
+    "systems",
+]

@@ -4,6 +4,7 @@ import scoringrules
 from scipy import stats
 
 from lamperti._errors import LampertiError
+from lamperti.data.series import Series
 from lamperti.evaluation import scores
 from lamperti.evaluation.climatology import Climatology
 
@@ -171,6 +172,11 @@ def test_climatology_of_a_gaussian_scores_its_closed_form():
     assert within_five_errors(score, 1 / np.sqrt(np.pi))
     drawn = climatology.samples(20_000, 5, 1, seed=1)
     assert within_five_errors(scores.crps(drawn, rng.normal(size=(20_000, 1, 1))), 1 / np.sqrt(np.pi))
+
+
+def test_climatology_of_series_leaves_out_what_was_not_observed():
+    series = [Series([1.0, 2.0, 50.0], mask=[True, True, False]), Series([3.0, float("nan")], missing="nan")]
+    np.testing.assert_array_equal(Climatology.of_series(series).channels[0], [1.0, 2.0, 3.0])
 
 
 def test_climatology_without_data_is_refused():

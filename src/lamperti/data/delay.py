@@ -7,7 +7,6 @@ Notation   y: one series [T, P]   W: window   h: delay vectors [T-W+1, W*P]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -61,7 +60,7 @@ class HankelBasis:
         n_components: int,
         rng: np.random.Generator,
         max_rows: int = 20_000,
-    ) -> Self:
+    ) -> "HankelBasis":
         """From the delay vectors of many series (those shorter than the window, and vectors with a NaN, are
         left out); at most ``max_rows`` of them, drawn at random."""
         width = window * y[0].shape[1]
@@ -110,8 +109,8 @@ def suggest_dimension(series_list: Sequence[Series | np.ndarray], lag: int, max_
     With d delays, the value one lag ahead is predicted by the mean over the nearest neighbours among the
     other delay vectors. The answer is the smallest d whose squared error is within a quarter (and 0.05 % of
     the variance) of the least. Counts of false neighbours, Cao's among them, suit noise-free systems: noise
-    in the dynamics or the observations drives them to ``max_dim``, but not this error. 1 when the series are too
-    short for two delays.
+    in the dynamics or the observations drives them towards ``max_dim``, this error much less. The lag matters:
+    one so long that nothing can be predicted over it gives 1, as do series too short for two delays.
     """
     arrays = [a[:, 0] for a in channel_arrays(series_list)]
     longest = max(map(len, arrays))

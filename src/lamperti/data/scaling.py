@@ -5,7 +5,6 @@ Notation   y: values [T, P]   shift, scale: mean and sd a channel [P]   time_uni
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class Scaler:
     time_unit: float
 
     @classmethod
-    def from_series(cls, series: Sequence[Series]) -> Self:
+    def from_series(cls, series: Sequence[Series]) -> "Scaler":
         """Mean and sd over the observed values of all series together, and their median step."""
         moments = [
             _moments(np.concatenate([s.values[s.mask[:, p], p] for s in series]), name)

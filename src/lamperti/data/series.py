@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Series:
         self._store(array, observed, as_times(times, dt, len(array)), names)
 
     @classmethod
-    def _trusted(cls, values: np.ndarray, mask: np.ndarray, times: np.ndarray, names: tuple[str, ...]) -> Self:
+    def _trusted(cls, values: np.ndarray, mask: np.ndarray, times: np.ndarray, names: tuple[str, ...]) -> "Series":
         """A series from parts that were checked before; a part may lack what a whole must have."""
         series = cls.__new__(cls)
         series._store(values, mask, times, names)
@@ -82,8 +82,8 @@ class Series:
         return len(self.names)
 
     @property
-    def steps(self) -> Float[np.ndarray, " T-1"]:
-        """Time from each sample to the next."""
+    def steps(self) -> Float[np.ndarray, " K"]:
+        """Time from each sample to the next, one fewer than samples."""
         return np.diff(self.times)
 
     @property

@@ -7,32 +7,22 @@ Equations  E|X - y| from the partial sums of the sorted values, so the CRPS uses
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from lamperti._errors import SeriesError
-
-
-class HasValues(Protocol):
-    """What is needed of a series: values and which of them were measured."""
-
-    @property
-    def values(self) -> Float[np.ndarray, "T P"]: ...
-
-    @property
-    def mask(self) -> Bool[np.ndarray, "T P"]: ...
+from lamperti.data.series import Series
 
 
 @dataclass(frozen=True)
 class Climatology:
     """Marginal distribution of every channel, the same at every horizon."""
 
-    channels: tuple[Float[np.ndarray, " N"], ...]
+    channels: tuple[Float[np.ndarray, " _N"], ...]
 
     @classmethod
-    def of_values(cls, values: Float[np.ndarray, "*N P"]) -> Self:
+    def of_values(cls, values: Float[np.ndarray, "*N P"]) -> "Climatology":
         """From an array whose last axis is the channel; NaN is missing."""
         flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
         channels = tuple(np.sort(column[np.isfinite(column)]) for column in flat.T)
@@ -42,13 +32,11 @@ class Climatology:
         return cls(channels)
 
     @classmethod
-    def of_series(cls, series: Sequence[HasValues]) -> Self:
+    def of_series(cls, series: Sequence[Series]) -> "Climatology":
         """From training series, without their missing samples."""
         if not series:
             raise SeriesError("climatology needs training data, got no series. Pass at least one.")
-        return cls.of_values(
-            np.concatenate([np.where(np.asarray(s.mask), np.asarray(s.values), np.nan) for s in series])
-        )
+        return cls.of_values(np.concatenate([s.values for s in series]))
 
     def crps(self, truth: Float[np.ndarray, "R H P"]) -> Float[np.ndarray, "R H P"]:
         """Fair CRPS against each truth; NaN where the truth is."""

@@ -18,7 +18,7 @@ from scipy import ndimage, signal, stats
 
 from lamperti._errors import ConfigError
 
-Paths = Float[np.ndarray, "N T"]
+Paths = Float[np.ndarray, "_N _T"]  # underscores: the two sets that are compared may differ in number
 Pool = Float[np.ndarray, " n"]
 Distance = Callable[[Paths, Paths], float]
 

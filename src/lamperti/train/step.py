@@ -89,6 +89,8 @@ def _none(leaf) -> bool:
 
 
 def start_state(model: LatentSDE, optimiser: optax.GradientTransformation, *, key: PRNGKeyArray) -> TrainState:
+    # A weakly typed scalar would come back strong from the first step and make the second compile anew.
+    model = jax.tree.map(lambda a: jnp.array(a, dtype=a.dtype) if eqx.is_inexact_array(a) else a, model)
     params, _ = eqx.partition(model, trainable_spec(model))
     return TrainState(model, optimiser.init(params), key)
 
@@ -99,17 +101,31 @@ def make_step(
     n_samples: int,
     n_transitions: int,
     span_rate: float,
-):
-    """The jitted step: (state, batch, rates) -> (state, report)."""
+) -> "_Step":
+    """The jitted step: (batch, state, rates) -> (state, report). It is compiled once for each shape of batch."""
+    return _Step(optimiser, n_samples, n_transitions, span_rate)
 
-    @eqx.filter_jit(donate="all-except-first")
-    def step(batch: Segment, state: TrainState, rates: Rates) -> tuple[TrainState, StepReport]:
+
+class _Step:
+    """A jitted step that counts its traces, so that a test can say there was one."""
+
+    def __init__(self, optimiser: optax.GradientTransformation, n_samples: int, n_transitions: int, span_rate: float):
+        self.optimiser, self.n_samples, self.span_rate = optimiser, n_samples, span_rate
+        self.n_transitions = n_transitions
+        self.traces = 0
+        self._jitted = eqx.filter_jit(self._step, donate="all-except-first")
+
+    def __call__(self, batch: Segment, state: TrainState, rates: Rates) -> tuple[TrainState, StepReport]:
+        return self._jitted(batch, state, rates)
+
+    def _step(self, batch: Segment, state: TrainState, rates: Rates) -> tuple[TrainState, StepReport]:
+        self.traces += 1
         key_next, key_span, key_elbo = jax.random.split(state.key, 3)
         model = state.model
         w = weights(model.dynamics.q)
         params, fixed = eqx.partition(model, trainable_spec(model))
         n_chain = batch.y.shape[1] - model.encoder.lead
-        keep = masked_spans(key_span, batch.y.shape[0], n_chain, span_rate) if span_rate > 0 else None
+        keep = masked_spans(key_span, batch.y.shape[0], n_chain, self.span_rate) if self.span_rate > 0 else None
 
         def loss(params):
             realised = realise(eqx.combine(params, fixed))
@@ -117,15 +133,15 @@ def make_step(
                 realised,
                 batch,
                 weights=w,
-                n_samples=n_samples,
-                n_transitions=jnp.asarray(float(n_transitions)),
+                n_samples=self.n_samples,
+                n_transitions=jnp.asarray(float(self.n_transitions)),
                 keep=keep,
                 key=key_elbo,
             )
-            return -terms.total / n_transitions, (terms, jax.lax.stop_gradient(sampled))
+            return -terms.total / self.n_transitions, (terms, jax.lax.stop_gradient(sampled))
 
         (_, (terms, sampled)), grads = jax.value_and_grad(loss, has_aux=True)(params)
-        updates, opt_state = optimiser.update(grads, state.opt_state, params)
+        updates, opt_state = self.optimiser.update(grads, state.opt_state, params)
         updates = jax.tree.map(lambda u: rates.learning * u, updates)
         moved = eqx.combine(optax.apply_updates(params, updates), fixed)
         moved, halvings = conjugate_updates(moved, sampled, batch, rates.rho)
@@ -133,8 +149,6 @@ def make_step(
         accepted = _all_finite((moved, opt_state, terms))
         kept = _choose(accepted, (moved, opt_state), (model, state.opt_state))
         return TrainState(*kept, key_next), StepReport(terms, accepted, halvings)
-
-    return step
 
 
 def conjugate_updates(model: LatentSDE, sampled, batch: Segment, rho: Scalar) -> tuple[LatentSDE, Int[Array, ""]]:

@@ -1,0 +1,9 @@
+"""Model files."""
+
+
+def save(result, path):
+    raise NotImplementedError
+
+
+def load(path):
+    raise NotImplementedError
