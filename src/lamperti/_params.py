@@ -4,13 +4,15 @@ A module that is being trained holds ``PositiveParam`` leaves (the logarithm); `
 values, once, at the loss boundary. Code inside the loss therefore only ever sees plain arrays.
 """
 
-from typing import Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from lamperti._typing import Array, Float
+
+_T = TypeVar("_T")
 
 
 class PositiveParam(eqx.Module):
@@ -23,11 +25,15 @@ class PositiveParam(eqx.Module):
         return jnp.exp(self.raw)
 
 
-class Positive:
-    """Annotation: ``Positive[Float[Array, "D"]]`` is that array, or the parameter that stands for it in training."""
+if TYPE_CHECKING:
+    Positive = Annotated[_T, "positive"]
+else:
 
-    def __class_getitem__(cls, item: Any) -> Any:
-        return Union[PositiveParam, item]  # noqa: UP007 - built at run time
+    class Positive:
+        """Annotation: ``Positive[Float[Array, "D"]]`` is that array, or the parameter that stands for it in training."""
+
+        def __class_getitem__(cls, item: Any) -> Any:
+            return Union[PositiveParam, item]  # noqa: UP007 - built at run time
 
 
 def positive(value: Any) -> PositiveParam:

@@ -7,7 +7,6 @@ Notation   x: latent state [D]      y: observation [P]      dt: step to the next
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -39,7 +38,7 @@ class Potentials(eqx.Module):
     precision: Float[Array, "T D D"]
     information: Float[Array, "T D"]
 
-    def __mul__(self, other: Self) -> "Potentials":
+    def __mul__(self, other: "Potentials") -> "Potentials":
         return Potentials(self.precision + other.precision, self.information + other.information)
 
     def masked(self, keep: Bool[Array, " T"]) -> "Potentials":

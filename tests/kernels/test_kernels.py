@@ -167,7 +167,7 @@ def central_differences(function, at, h=1e-5):
     return jax.vmap(lambda e: (function(at + e) - function(at - e)) / (2 * h))(steps)
 
 
-@pytest.mark.parametrize("name", [*SIMPLE, "nested"])
+@pytest.mark.parametrize("name", ["se", "matern12", "matern32", "matern52", "rq", "periodic", "nested"])
 def test_gradients_agree_with_central_differences(name):
     @eqx.filter_jit
     def gradients(kernel, x, z):
@@ -184,7 +184,7 @@ def test_gradients_agree_with_central_differences(name):
     np.testing.assert_allclose(by_gram, numeric, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["matern52", "rq", "periodic", "nested"])
+@pytest.mark.parametrize("name", ["rq", "periodic", "nested"])
 def test_parameter_gradients_agree_with_central_differences(name):
     x, z = points(4), points(3, seed=1)
     parameters, unravel = ravel_pytree(trainable(ALL[name]))

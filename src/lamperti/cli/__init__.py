@@ -1,0 +1,5 @@
+"""The command line: ``lamperti demo | fit | forecast | simulate | embed | info``."""
+
+from lamperti.cli._app import main
+
+__all__ = ["main"]

@@ -100,7 +100,8 @@ def posterior(p: NormalGamma, t: Statistics) -> NormalGamma:
 
 
 def natural_step(q: NormalGamma, p: NormalGamma, t: Statistics, rho: Scalar) -> tuple[NormalGamma, Int[Array, ""]]:
-    """eta <- (1 - rho) eta + rho (eta_prior + T). Returns the number of halvings of rho that kept q in the cone."""
+    """eta <- (1 - rho) eta + rho (eta_prior + T). Returns the number of halvings of rho that kept q in the cone;
+    after twelve the step is not taken."""
 
     def candidate(r: Scalar) -> NormalGamma:
         shape = (1 - r) * q.shape + r * (p.shape + 0.5 * t.count)
@@ -117,10 +118,11 @@ def natural_step(q: NormalGamma, p: NormalGamma, t: Statistics, rho: Scalar) -> 
 
     def halve(state: tuple[Int[Array, ""], NormalGamma]) -> tuple[Int[Array, ""], NormalGamma]:
         halvings = state[0] + 1
-        r = jnp.where(halvings < _MAX_HALVINGS, rho * 0.5**halvings, 0.0)
-        return halvings, candidate(r)
+        return halvings, candidate(rho * 0.5**halvings)
 
     halvings, new = jax.lax.while_loop(outside, halve, (jnp.asarray(0), candidate(rho)))
+    # Chosen rather than blended with weight zero: statistics that are not finite would get through a product.
+    new = jax.tree.map(lambda moved, old: jnp.where(halvings < _MAX_HALVINGS, moved, old), new, q)
     return new, halvings
 
 

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamperti._typing import Array, Bool, Float, PRNGKeyArray
-from lamperti.interfaces import AbstractSmoother, Gaussian, Potentials
+from lamperti.interfaces import AbstractChain, AbstractSmoother, Gaussian, PathSamples, Potentials
 from lamperti.testing._dense import DensePath, dense_path
 from lamperti.testing._linear import LinearTransition
 
-_REPEATS = 24
-_PATHS = 2000
+_REPEATS = 16
+_PATHS = 200
 
 
 class LinearProblem(NamedTuple):
@@ -42,7 +42,7 @@ class LinearProblem(NamedTuple):
         return self._replace(potentials=longer, dt=jnp.concatenate([self.dt, jnp.ones(n)])), link
 
 
-def linear_problem(length: int = 12, dim: int = 2, seed: int = 0) -> LinearProblem:
+def linear_problem(length: int = 8, dim: int = 2, seed: int = 0) -> LinearProblem:
     """A damped rotation, seen in one random direction at a time, with a gap in the middle."""
     rng = np.random.default_rng(seed)
     skew = np.triu(rng.normal(size=(dim, dim)), 1)
@@ -69,12 +69,10 @@ def linear_problem(length: int = 12, dim: int = 2, seed: int = 0) -> LinearProbl
 
 
 class _Summary(NamedTuple):
-    """What is compared, for one key."""
+    """What is compared with the exact chain, for one key."""
 
     mean: Float[Array, "T D"]
     cov: Float[Array, "T D D"]
-    last_mean: Float[Array, " D"]
-    last_cov: Float[Array, "D D"]
     log_normaliser: Float[Array, ""]
     entropy: Float[Array, ""]
 
@@ -84,71 +82,99 @@ def check_smoother(smoother: AbstractSmoother, *, rtol: float = 1e-6) -> None:
 
     Marginals, the last state, the log-normaliser and the entropy equal those of the joint Gaussian: to ``rtol``
     where the answer does not depend on the key, within five standard errors over keys where it does. Samples
-    have the chain's moments; a padded tail changes nothing; gradients are finite.
+    have the chain's moments and density; a padded tail changes nothing; gradients are finite.
     """
     assert isinstance(smoother, AbstractSmoother), f"{type(smoother).__name__} is not an AbstractSmoother"
     problem = linear_problem()
+    exact = problem.exact()
     keys = jax.random.split(jax.random.key(0), _REPEATS)
-    link = jnp.ones(problem.dt.shape, dtype=bool)
-    summaries = _summarise(smoother, problem, link, keys)
-    random = any(np.ptp(a, axis=0).max() > 0 for a in jax.tree.map(np.asarray, summaries))
-    exact = _exact_summary(problem.exact())
-    _compare(summaries, exact, random, rtol, "")
+    found, last, paths, gradients = _run_unpadded(smoother, problem, keys)
+    random = bool(np.ptp(found.mean, axis=0).max() > 0)
+    _compare(found, exact, random, rtol, "")
+    _compare_last(last, exact, random, rtol)
+    _check_samples(paths, exact, random)
+    finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradients))
+    assert finite, "a gradient through the chain is not finite"
 
-    longer, link = problem.padded(3)
-    padded = _summarise(smoother, longer, link, keys)
-    n = len(problem.dt) + 1
-    # The last state of a padded chain is padding, so it is not compared.
-    padded = padded._replace(
-        mean=padded.mean[:, :n], cov=padded.cov[:, :n], last_mean=summaries.last_mean, last_cov=summaries.last_cov
-    )
-    _compare(padded, exact, random, rtol, " with a padded tail")
+    found, paths = _run_padded(smoother, *problem.padded(3), keys)
+    n = len(exact.mean)
+    found = found._replace(mean=found.mean[:, :n], cov=found.cov[:, :n])
+    _compare(found, exact, random, rtol, " with a padded tail")
+    if not random:
+        _check_density(paths.x[0, :, :n], paths.log_q[0], exact, " with a padded tail")
 
-    _check_samples(smoother, problem, random)
-    _check_gradients(smoother, problem)
+
+def _summarise(chain: AbstractChain) -> _Summary:
+    marginals = chain.marginals()
+    return _Summary(marginals.mean, marginals.cov, chain.log_normaliser(), chain.entropy())
 
 
 @eqx.filter_jit
-def _summarise(smoother, problem: LinearProblem, link, keys: Array) -> _Summary:
-    def one(key: PRNGKeyArray) -> _Summary:
+def _run_padded(smoother, problem: LinearProblem, link, keys: Array):
+    def one(key: PRNGKeyArray):
         chain = _run(smoother, problem, key, link)
-        m, last = chain.marginals(), chain.last()
-        return _Summary(m.mean, m.cov, last.mean, last.cov, chain.log_normaliser(), chain.entropy())
+        return _summarise(chain), chain.sample(8, key=jax.random.fold_in(key, 1))
 
     return jax.lax.map(one, keys)
 
 
-def _run(smoother, problem: LinearProblem, key: PRNGKeyArray, link=None):
-    transition, initial, potentials, dt = problem
-    points = jnp.zeros_like(potentials.information)
-    return smoother(transition, initial, potentials, dt, points=points, link=link, key=key)
+@eqx.filter_jit
+def _run_unpadded(smoother, problem: LinearProblem, keys: Array):
+    """Values and derivatives in one program, because compiling is what takes the time."""
+
+    def total(parts, key: PRNGKeyArray):
+        transition, initial, potentials = parts
+        chain = _run(smoother, LinearProblem(transition, initial, potentials, problem.dt), key)
+        paths = chain.sample(_PATHS, key=jax.random.fold_in(key, 1))
+        value = jnp.sum(paths.x**2) + jnp.sum(paths.log_q) + chain.entropy() + chain.log_normaliser()
+        return value, (_summarise(chain), chain.last(), paths)
+
+    def one(key: PRNGKeyArray):
+        parts = (problem.transition, problem.initial, problem.potentials)
+        gradients, values = jax.grad(total, has_aux=True)(parts, key)
+        return *values, gradients
+
+    return jax.lax.map(one, keys)
 
 
-def _exact_summary(exact: DensePath) -> _Summary:
-    cov = exact.marginal_cov
-    return _Summary(exact.mean, cov, exact.mean[-1], cov[-1], exact.log_normaliser, exact.entropy)  # pyright: ignore
+def _run(smoother, problem: LinearProblem, key: PRNGKeyArray, link=None) -> AbstractChain:
+    points = jnp.zeros_like(problem.potentials.information)
+    return smoother(*problem, points=points, link=link, key=key)
 
 
-def _compare(found: _Summary, exact: _Summary, random: bool, rtol: float, where: str) -> None:
+def _compare(found: _Summary, exact: DensePath, random: bool, rtol: float, where: str) -> None:
+    mean, cov = np.asarray(found.mean), np.asarray(found.cov)
     if random:
-        # A cloud's covariance is around its own mean, whose error would be missing; taken around the exact mean
-        # the second moment has no such bias.
-        found = found._replace(
-            cov=found.cov + _outer(found.mean - exact.mean),
-            last_cov=found.last_cov + _outer(found.last_mean - exact.last_mean),
-        )
-    for name, values, truth in zip(_Summary._fields, found, exact, strict=True):
-        values, truth = np.asarray(values), np.asarray(truth)
-        label = f"{name} is not exact on a linear model{where}"
-        if random:
-            _within_errors(values, truth, label)
-        else:
-            scale = np.abs(truth).max()
-            np.testing.assert_allclose(values[0], truth, rtol=rtol, atol=rtol * scale, err_msg=label)
+        cov = cov + _outer(mean - exact.mean)
+    pairs = {
+        "marginal mean": (mean, exact.mean),
+        "marginal covariance": (cov, exact.marginal_cov),
+        "log-normaliser": (np.asarray(found.log_normaliser), np.asarray(exact.log_normaliser)),
+        "entropy": (np.asarray(found.entropy), np.asarray(exact.entropy)),
+    }
+    for name, (values, truth) in pairs.items():
+        _close(values, truth, random, rtol, f"the {name} is not exact on a linear model{where}")
 
 
-def _outer(a: Array) -> Array:
-    return a[..., :, None] * a[..., None, :]
+def _compare_last(last: Gaussian, exact: DensePath, random: bool, rtol: float) -> None:
+    mean, chol = np.asarray(last.mean), np.asarray(last.chol)
+    cov = chol @ np.swapaxes(chol, -1, -2)
+    if random:
+        cov = cov + _outer(mean - exact.mean[-1])
+    _close(mean, exact.mean[-1], random, rtol, "the mean of the last state is not exact on a linear model")
+    _close(cov, exact.marginal_cov[-1], random, rtol, "the covariance of the last state is not exact")
+
+
+def _outer(away: np.ndarray) -> np.ndarray:
+    """A cloud's covariance is around its own mean, whose error it lacks; with this it is around the exact one."""
+    return away[..., :, None] * away[..., None, :]
+
+
+def _close(values: np.ndarray, truth: np.ndarray, random: bool, rtol: float, label: str) -> None:
+    if random:
+        _within_errors(values, truth, label)
+    else:
+        np.testing.assert_allclose(values[0], truth, rtol=rtol, atol=rtol * np.abs(truth).max(), err_msg=label)
 
 
 def _within_errors(values: np.ndarray, truth: np.ndarray, label: str) -> None:
@@ -159,44 +185,26 @@ def _within_errors(values: np.ndarray, truth: np.ndarray, label: str) -> None:
     assert worst < 5.0, f"{label}: {worst:.1f} standard errors away (largest error {error.max():.3g})"
 
 
-def _check_samples(smoother: AbstractSmoother, problem: LinearProblem, random: bool) -> None:
-    @eqx.filter_jit
-    def draw(key: PRNGKeyArray):
-        key_chain, key_sample = jax.random.split(key)
-        return _run(smoother, problem, key_chain).sample(_PATHS, key=key_sample)
-
-    exact = problem.exact()
-    keys = jax.random.split(jax.random.key(1), 8 if random else 1)
-    draws = [draw(key) for key in keys]
-    x, log_q = np.stack([p.x for p in draws]), np.stack([p.log_q for p in draws])
+def _check_samples(paths: PathSamples, exact: DensePath, random: bool) -> None:
+    x, log_q = np.asarray(paths.x), np.asarray(paths.log_q)
     assert x.shape[1:] == (_PATHS, *exact.mean.shape), f"sample(n) has shape {x.shape[1:]}, not [n, T, D]"
     assert log_q.shape[1:] == (_PATHS,), f"log_q has shape {log_q.shape[1:]}, not [n]"
     if random:
         # Paths of one cloud share its error, so clouds, not paths, are the independent units.
         _within_errors(x.mean(axis=1), exact.mean, "the mean of samples is not that of the chain")
         return
-    density = exact.log_density(x[0])
-    np.testing.assert_allclose(
-        log_q[0], density, rtol=1e-8, atol=1e-8, err_msg="log_q is not the log-density of the samples"
-    )
-    away = x[0] - exact.mean
+    _check_density(x[0], log_q[0], exact, "")
+    away = x.reshape(-1, *exact.mean.shape) - exact.mean
     _within_errors(away, np.zeros_like(exact.mean), "the mean of samples is not that of the chain")
     # Neighbours are checked jointly: independent draws from the marginals would pass otherwise.
     products = away[:, :-1, :, None] * away[:, 1:, None, :]
     truth = np.stack([exact.cov[t, :, t + 1] for t in range(len(exact.mean) - 1)])
     _within_errors(products, truth, "the covariance of neighbours is not that of the chain")
-    _within_errors(-log_q[0], np.asarray(exact.entropy), "log_q does not average to minus the entropy")
+    _within_errors(-log_q.ravel(), np.asarray(exact.entropy), "log_q does not average to minus the entropy")
 
 
-def _check_gradients(smoother: AbstractSmoother, problem: LinearProblem) -> None:
-    @eqx.filter_jit
-    @eqx.filter_grad
-    def slope(parts):
-        transition, initial, potentials = parts
-        chain = _run(smoother, LinearProblem(transition, initial, potentials, problem.dt), jax.random.key(2))
-        paths = chain.sample(2, key=jax.random.key(3))
-        return jnp.sum(paths.x**2) + jnp.sum(paths.log_q) + chain.entropy() + chain.log_normaliser()
-
-    gradient = slope((problem.transition, problem.initial, problem.potentials))
-    finite = all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
-    assert finite, "a gradient through the chain is not finite"
+def _check_density(x: Array, log_q: Array, exact: DensePath, where: str) -> None:
+    np.testing.assert_allclose(
+        log_q, exact.log_density(np.asarray(x)), rtol=1e-8, atol=1e-8,
+        err_msg=f"log_q is not the log-density of the samples{where}",
+    )  # fmt: skip

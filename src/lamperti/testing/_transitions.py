@@ -4,14 +4,17 @@ Notation   E log p(x' | x) = c(x) - sum (x' - mean)^2 / (2 variance): a parabola
 """
 
 import itertools
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from lamperti._errors import CapabilityError
-from lamperti.interfaces import AbstractTransition
+from lamperti._typing import Array
+from lamperti.interfaces import AbstractTransition, AffineStep, Pusher
 
 _NODES = 20
 _STEP = 1e-5
@@ -28,10 +31,15 @@ def check_transition(transition: AbstractTransition, dim: int) -> None:
     rng = np.random.default_rng(0)
     x, x_next = jnp.asarray(rng.normal(size=(2, 5, dim)))
     dt = jnp.asarray(rng.uniform(0.05, 0.3, size=5))
-    for point, following, step in zip(x, x_next, dt, strict=True):
-        _check_moments(transition, point, step)
-        _check_density(transition, point, following, step)
-    _check_programs(transition, x, x_next, dt)
+    step = transition.linearise(x[0], dt[0])
+    shapes = (transition.mean(x[0], dt[0]).shape, transition.variance(x[0], dt[0]).shape, step.F.shape)
+    assert shapes == ((dim,), (dim,), (dim, dim)), f"mean, variance and F have shapes {shapes}"
+
+    views = _see(transition, x, x_next, dt)
+    _check_moments(views, np.asarray(x))
+    _check_density(views, np.asarray(x_next))
+    finite = all(np.all(np.isfinite(g)) for g in jax.tree.leaves(views.gradients))
+    assert finite, "a gradient of expected_log_density is not finite"
     try:
         push = transition.pusher()
     except CapabilityError as refusal:
@@ -40,62 +48,76 @@ def check_transition(transition: AbstractTransition, dim: int) -> None:
         _check_push(transition, push, x[0], dt[0])
 
 
-def _check_moments(transition: AbstractTransition, x: jax.Array, dt: jax.Array) -> None:
-    dim = x.shape[0]
-    mean, variance = transition.mean(x, dt), transition.variance(x, dt)
-    assert mean.shape == (dim,), f"mean has shape {mean.shape}, not [D]"
-    assert variance.shape == (dim,), f"variance has shape {variance.shape}, not [D]"
-    assert np.all(variance > 0), f"variance is not positive: {variance}"
-    step = transition.linearise(x, dt)
-    np.testing.assert_allclose(
-        step.F @ x + step.b, mean, rtol=1e-8, atol=1e-8, err_msg="linearise does not touch mean at its point"
-    )
-    shifts = _STEP * np.eye(dim)
-    slope = [(transition.mean(x + s, dt) - transition.mean(x - s, dt)) / (2 * _STEP) for s in shifts]
-    np.testing.assert_allclose(
-        step.F, np.stack(slope, axis=1), rtol=1e-5, atol=1e-6, err_msg="F is not the derivative of mean"
-    )
-    np.testing.assert_allclose(
-        jnp.diag(step.Omega), variance, rtol=1e-8, err_msg="the noise of linearise is not the variance"
-    )
+class _Views(NamedTuple):
+    """What a transition says of the same steps in different ways, one row a step."""
+
+    mean: Array
+    variance: Array
+    step: AffineStep
+    slope: Array  # of mean, by central differences [5, D, D]
+    at_mean: Array  # expected_log_density of x' = mean
+    away: Array  # expected_log_density of x' = x_next
+    gradients: PyTree
 
 
-def _check_density(transition: AbstractTransition, x: jax.Array, x_next: jax.Array, dt: jax.Array) -> None:
-    mean, variance = transition.mean(x, dt), transition.variance(x, dt)
-    at_mean = float(transition.expected_log_density(x, mean, dt))
-    away = float(transition.expected_log_density(x, x_next, dt))
-    drop = 0.5 * float(jnp.sum((x_next - mean) ** 2 / variance))
-    np.testing.assert_allclose(
-        at_mean - away, drop, rtol=1e-7, atol=1e-9,
-        err_msg="expected_log_density is not the parabola of mean and variance",
-    )  # fmt: skip
-    plug_in = -0.5 * float(jnp.sum(jnp.log(2 * jnp.pi * variance)))
-    assert at_mean <= plug_in + 1e-9 * abs(plug_in), (
-        f"expected_log_density ({at_mean:g}) exceeds the density at the mean drift and precision ({plug_in:g})"
-    )
+@eqx.filter_jit
+def _see(transition: AbstractTransition, x: Array, x_next: Array, dt: Array) -> _Views:
+    mean = jax.vmap(transition.mean)(x, dt)
+    shifts = _STEP * jnp.eye(x.shape[1])
+    moved = jax.vmap(jax.vmap(transition.mean), in_axes=(0, None))
 
-
-def _check_programs(transition: AbstractTransition, x: jax.Array, x_next: jax.Array, dt: jax.Array) -> None:
-    def total(t: AbstractTransition, at: jax.Array) -> jax.Array:
+    def total(t: AbstractTransition, at: Array) -> Array:
         return jnp.sum(jax.vmap(t.expected_log_density)(at, x_next, dt))
 
-    each = [transition.expected_log_density(a, b, s) for a, b, s in zip(x, x_next, dt, strict=True)]
-    compiled = eqx.filter_jit(total)(transition, x)
-    np.testing.assert_allclose(compiled, sum(map(float, each)), rtol=1e-8, err_msg="compiled values differ")
-    gradients = jax.tree.leaves((eqx.filter_grad(total)(transition, x), jax.grad(total, argnums=1)(transition, x)))
-    assert all(np.all(np.isfinite(g)) for g in gradients), "a gradient of expected_log_density is not finite"
+    difference = moved(x + shifts[:, None], dt) - moved(x - shifts[:, None], dt)
+    return _Views(
+        mean,
+        jax.vmap(transition.variance)(x, dt),
+        jax.vmap(transition.linearise)(x, dt),
+        jnp.transpose(difference, (1, 2, 0)) / (2 * _STEP),
+        jax.vmap(transition.expected_log_density)(x, mean, dt),
+        jax.vmap(transition.expected_log_density)(x, x_next, dt),
+        (eqx.filter_grad(total)(transition, x), jax.grad(total, argnums=1)(transition, x)),
+    )
 
 
-def _check_push(transition: AbstractTransition, push, mean: jax.Array, dt: jax.Array) -> None:
+def _check_moments(views: _Views, x: np.ndarray) -> None:
+    assert np.all(views.variance > 0), f"variance is not positive: {views.variance}"
+    F, b, Omega = (np.asarray(a) for a in (views.step.F, views.step.b, views.step.Omega))
+    tangent = np.einsum("nij,nj->ni", F, x) + b
+    np.testing.assert_allclose(
+        tangent, views.mean, rtol=1e-8, atol=1e-8, err_msg="linearise does not touch mean at its point"
+    )
+    np.testing.assert_allclose(F, views.slope, rtol=1e-5, atol=1e-6, err_msg="F is not the derivative of mean")
+    noise = np.einsum("nii->ni", Omega)
+    np.testing.assert_allclose(noise, views.variance, rtol=1e-8, err_msg="the noise of linearise is not the variance")
+
+
+def _check_density(views: _Views, x_next: np.ndarray) -> None:
+    mean, variance = np.asarray(views.mean), np.asarray(views.variance)
+    drop = 0.5 * np.sum((x_next - mean) ** 2 / variance, axis=1)
+    np.testing.assert_allclose(
+        views.at_mean - views.away, drop, rtol=1e-7, atol=1e-9,
+        err_msg="expected_log_density is not the parabola of mean and variance",
+    )  # fmt: skip
+    plug_in = -0.5 * np.sum(np.log(2 * np.pi * variance), axis=1)
+    assert np.all(views.at_mean <= plug_in + 1e-9 * np.abs(plug_in)), (
+        f"expected_log_density ({views.at_mean}) exceeds the density at the mean drift and precision ({plug_in})"
+    )
+
+
+def _check_push(transition: AbstractTransition, push: Pusher, mean: Array, dt: Array) -> None:
     dim = mean.shape[0]
     cov = 0.05 * (jnp.eye(dim) + 0.4 * (jnp.ones((dim, dim)) - jnp.eye(dim)))
-    step = push(mean, cov, dt)
+    step = eqx.filter_jit(push)(mean, cov, dt)
     nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
     grid = np.array(list(itertools.product(nodes, repeat=dim)))
     w = np.prod(np.array(list(itertools.product(weights / weights.sum(), repeat=dim))), axis=1)
     x = np.asarray(mean) + grid @ np.linalg.cholesky(cov).T
-    y = np.asarray(jax.vmap(transition.mean, in_axes=(0, None))(jnp.asarray(x), dt))
-    noise = w @ np.asarray(jax.vmap(transition.variance, in_axes=(0, None))(jnp.asarray(x), dt))
+    y, variance = eqx.filter_jit(
+        lambda t, at: tuple(jax.vmap(f, in_axes=(0, None))(at, dt) for f in (t.mean, t.variance))
+    )(transition, jnp.asarray(x))
+    y, noise = np.asarray(y), w @ np.asarray(variance)
     m = w @ y
     found = {
         "mean": (step.F @ mean + step.b, m),

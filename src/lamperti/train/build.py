@@ -3,17 +3,25 @@
 from collections.abc import Sequence
 from typing import Literal
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lamperti._errors import ConfigError
+from lamperti._params import positive
 from lamperti.config import ModelConfig
 from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.delay import suggest_dimension, window_length
 from lamperti.data.windows import Track, interpolate
+from lamperti.dynamics.initial import standard_initial
+from lamperti.dynamics.mean import zero_mean
+from lamperti.dynamics.sparse_gp import SparseGPDynamics
+from lamperti.emissions.linear_gaussian import EmissionMoments, LinearGaussian
 from lamperti.encoders import ConvGRU, HankelSkip, WindowMLP
 from lamperti.interfaces import AbstractEncoder, AbstractSmoother
-from lamperti.kernels import by_name
+from lamperti.kernels import by_name, trainable
+from lamperti.math.normal_gamma import prior
 from lamperti.model import LatentSDE
 from lamperti.smoothers import Linearised, MomentMatching, Particle, SigmaPoint
 from lamperti.train import start
@@ -66,6 +74,45 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     )
     model.check()
     return model
+
+
+def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
+    """A model with the parts and shapes that `build_model` gives, but no values: what a model file is read into."""
+    dim, window = config.latent_dim, config.window
+    if dim is None or window is None:
+        raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
+    width, ones = window * n_channels, lambda: positive(jnp.ones(dim))
+
+    def parts() -> LatentSDE:
+        zeros = jnp.zeros
+        skip = HankelSkip(
+            zeros(width), zeros((config.n_components, width)), zeros((dim, config.n_components)), jnp.eye(dim), window
+        )
+        kernels = [by_name(config.kernel, dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim)]
+        weak = prior(jnp.ones(dim), jnp.ones(dim), config.n_inducing)
+        moments = EmissionMoments(
+            zeros((n_channels, dim + 1, dim + 1)), zeros((n_channels, dim + 1)), zeros(n_channels)
+        )
+        return LatentSDE(
+            encoder=_encoder(config, skip, n_channels, seed=0),
+            dynamics=SparseGPDynamics(
+                kernels=tuple(trainable(k) for k in kernels),
+                amplitude=ones(),
+                Z=zeros((config.n_inducing, dim)),
+                mean=zero_mean(dim),
+                diffusion=ones(),
+                q=weak,
+                prior=weak,
+                jitter=jnp.asarray(config.jitter),
+                diffusion_step=config.diffusion_step,
+            ),
+            emission=LinearGaussian(zeros((n_channels, dim)), zeros(n_channels), jnp.ones(n_channels), moments),
+            initial=standard_initial(dim),
+            smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
+            exact_emission=config.potentials == "emission*encoder",
+        )
+
+    return eqx.filter_eval_shape(parts)
 
 
 def _encoder(config: ModelConfig, skip: HankelSkip, n_channels: int, seed: int) -> AbstractEncoder:

@@ -26,4 +26,5 @@ class Schedule(NamedTuple):
         fall = 0.5 * (1.0 + np.cos(np.pi * along))
         rho = self.start_rho if iteration < self.start_iterations else self.rho * (_LAST_RHO + (1 - _LAST_RHO) * fall)
         learning = slowdown * (_LAST_LEARNING + (1 - _LAST_LEARNING) * fall)
-        return Rates(jnp.asarray(rho), jnp.asarray(learning))
+        # An explicit dtype: a weakly typed scalar would compile the step anew when its type changes.
+        return Rates(jnp.asarray(rho, dtype=float), jnp.asarray(learning, dtype=float))

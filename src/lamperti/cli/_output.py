@@ -1,0 +1,63 @@
+"""Where results go: places are tried before the work, and take their name when all of it is written."""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lamperti._errors import ConfigError
+from lamperti.io import MODEL_NAME
+
+
+@contextmanager
+def output_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """A hidden folder to write to, which becomes ``path`` when the block ends well and vanishes when it does not.
+
+    In a folder that exists already, only files of the same names are replaced."""
+    path = path.absolute()
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"--out {path} is a file; give a folder.")
+    if (path / MODEL_NAME).exists() and not overwrite:
+        raise ConfigError(f"{path} holds a model already. Choose another --out, or pass --overwrite.")
+    if not path.parent.is_dir():
+        raise ConfigError(f"the folder {path.parent} does not exist. Create it, or choose another --out.")
+    hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        hidden.mkdir()
+        if path.is_dir():
+            _probe(path)
+    except OSError as error:
+        shutil.rmtree(hidden, ignore_errors=True)
+        raise ConfigError(f"--out {path} cannot be written ({error.strerror}). Choose another place.") from None
+    try:
+        yield hidden
+        if path.is_dir():
+            for file in sorted(hidden.iterdir()):
+                os.replace(file, path / file.name)
+        else:
+            os.replace(hidden, path)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def check_output_file(path: Path, *inputs: Path) -> None:
+    """Refuse, before any work is done, a file that cannot be written or that is one of the inputs."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise ConfigError(f"--out {path} is a folder; give the name of a .csv file.")
+    if not folder.is_dir():
+        raise ConfigError(f"the folder {folder} does not exist. Create it, or choose another --out.")
+    if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
+        raise ConfigError(f"--out {path} is the data itself. Choose another name.")
+    try:
+        _probe(folder)
+    except OSError as error:
+        raise ConfigError(f"--out {path} cannot be written ({error.strerror}). Choose another place.") from None
+
+
+def _probe(folder: Path) -> None:
+    with tempfile.TemporaryFile(dir=folder):
+        pass

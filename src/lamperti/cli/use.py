@@ -1,0 +1,152 @@
+"""Commands that use a fitted model: ``lamperti forecast``, ``simulate``, ``embed`` and ``info``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+
+from lamperti import api
+from lamperti._errors import ConfigError
+from lamperti.cli._output import check_output_file
+from lamperti.cli._run import summary
+from lamperti.cli._source import Source
+from lamperti.io import load
+
+Run = Annotated[Path, Parameter(name="RUN")]
+Data = Annotated[Path, Parameter(name="DATA")]
+Columns = dict[str, np.ndarray]
+_DEFAULT_SOURCE = Source()
+
+
+def forecast(
+    run: Run,
+    data: Data,
+    /,
+    *,
+    out: Path,
+    horizon: int = 200,
+    samples: int = 256,
+    level: float = 0.9,
+    seed: int = 0,
+    source: Source = _DEFAULT_SOURCE,
+) -> None:
+    """Forecast the future of each series in a table: mean, sd, median and interval of every channel.
+
+    Args:
+        run: folder of a run, or a model file
+        data: comma-separated file that ends where the forecast begins
+        out: comma-separated file to write
+        horizon: steps ahead
+        samples: paths drawn
+        level: probability of the interval
+        seed: of the draws
+    """
+    if not 0.0 < level < 1.0:
+        raise ConfigError(f"--level must lie between 0 and 1; got {level:g}.")
+    check_output_file(out, data)
+    result = load(run)
+    parts = []
+    for series in source.read(data, result.names):
+        f = api.forecast(result, series, horizon=horizon, n_samples=samples, seed=seed)
+        lower, upper = f.interval(level)
+        parts.append({"time": f.times})
+        stats = {"mean": f.mean, "sd": f.sd, "median": f.quantile(0.5), "lower": lower, "upper": upper}
+        for p, name in enumerate(f.names):
+            parts[-1] |= {f"{name}_{kind}": values[:, p] for kind, values in stats.items()}
+    _write(out, parts)
+
+
+def simulate(
+    run: Run,
+    /,
+    *,
+    out: Path,
+    steps: int = 1000,
+    paths: int = 4,
+    seed: int = 0,
+    noise: bool = True,
+) -> None:
+    """Draw free-running paths of the learned equation, with their latent states.
+
+    Args:
+        run: folder of a run, or a model file
+        out: comma-separated file to write
+        steps: samples of each path
+        paths: how many
+        seed: of the draws
+        noise: add observation noise
+    """
+    check_output_file(out)
+    s = api.simulate(load(run), n_steps=steps, n_paths=paths, seed=seed, observation_noise=noise)
+    parts = [
+        {
+            "time": s.times,
+            **{name: s.samples[i, :, p] for p, name in enumerate(s.names)},
+            **{f"x{d + 1}": x for d, x in enumerate(s.states[i].T)},
+        }
+        for i in range(paths)
+    ]
+    _write(out, parts, label="path", always=True)
+
+
+def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURCE) -> None:
+    """Write the latent state at every sample of each series in a table, with its covariance.
+
+    Args:
+        run: folder of a run, or a model file
+        data: comma-separated file
+        out: comma-separated file to write
+    """
+    check_output_file(out, data)
+    result = load(run)
+    parts = []
+    for series in source.read(data, result.names):
+        e = api.embed(result, series)
+        rows, columns = np.triu_indices(e.mean.shape[1])
+        means = {f"x{d + 1}": x for d, x in enumerate(e.mean.T)}
+        covs = {f"cov_x{i + 1}_x{j + 1}": e.cov[:, i, j] for i, j in zip(rows, columns, strict=True)}
+        parts.append({"time": e.times, **means, **covs})
+    _write(out, parts)
+
+
+def info(run: Run, /) -> None:
+    """Say what a run learned, and how.
+
+    Args:
+        run: folder of a run, or a model file
+    """
+    result = load(run)
+    m, scaler = result.config.model, result.scaler
+    diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
+    noise = np.sqrt(np.asarray(result.model.emission.noise)) * scaler.scale
+    table = Table.grid(padding=(0, 2))
+    for name, value in {
+        "channels": ", ".join(result.names),
+        "latent dimension": result.model.latent_dim,
+        "time step": f"{scaler.time_unit:g}",
+        "drift": f"{m.kernel} kernel, {m.n_inducing} inducing inputs, {'linear' if m.linear_mean else 'zero'} mean",
+        "encoder": f"{m.encoder}, window {m.window}",
+        "smoother": m.smoother,
+        "observation noise": ", ".join(f"{name} {s:.3g}" for name, s in zip(result.names, noise, strict=True)),
+        "diffusion": ", ".join(
+            f"x{i + 1} {g:.3g} ± {s:.1g}" for i, (g, s) in enumerate(zip(diffusion, sd, strict=True))
+        ),
+        "training": summary(result),
+    }.items():
+        table.add_row(f"[bold]{name}[/]", str(value))
+    Console(highlight=False).print(table)
+
+
+def _write(out: Path, parts: list[Columns], label: str = "series", *, always: bool = False) -> None:
+    """Stack the parts below each other, with a column that numbers them when there are several."""
+    from lamperti.data.reading import write_csv  # loads pandas
+
+    columns: dict[str, Any] = {}
+    if always or len(parts) > 1:
+        columns[label] = np.concatenate([np.full(len(part["time"]), i) for i, part in enumerate(parts)])
+    columns |= {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    write_csv(out, columns)
+    Console(highlight=False).print(f"{out}: {len(columns['time'])} rows.", soft_wrap=True)

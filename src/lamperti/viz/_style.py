@@ -1,0 +1,43 @@
+"""What all figures share: size, colours, and how they are written."""
+
+import io
+import os
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from lamperti.data.files import atomic_write
+
+# Okabe and Ito's colours, which most colour-blind readers can tell apart.
+REAL, LEARNED, ACCENT, THIRD, FAINT = "#222222", "#0072b2", "#d55e00", "#009e73", "#8a8a8a"
+TIME_MAP = "viridis"
+_DPI = 130
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure (inches) that belongs to no window."""
+    figure = Figure(figsize=(width, height), dpi=_DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def tidy(axes: Axes, *, title: str = "", x: str = "", y: str = "") -> None:
+    """Titles, labels and quiet frames."""
+    axes.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
+    axes.set_xlabel(x, fontsize=9)
+    axes.set_ylabel(y, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend(axes: Axes, **options: Any) -> None:
+    axes.legend(fontsize=8, frameon=False, **options)
+
+
+def write_png(figure: Figure, path: str | os.PathLike) -> None:
+    """Write a figure, whole or not at all."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png")
+    atomic_write(path, content.getvalue())

@@ -1,0 +1,1 @@
+"""Textbook answers in plain NumPy, written without the library's code and without its tricks."""

@@ -1,0 +1,168 @@
+"""Bad input, through the library and the command line: a named error, one sentence, nothing half-written."""
+
+import numpy as np
+import pytest
+
+import fitted
+import lamperti as lp
+from lamperti.cli import main
+
+RNG = np.random.default_rng(0)
+GOOD = RNG.normal(size=40)
+
+
+def _with(value, at=7):
+    values = GOOD.copy()
+    values[at] = value
+    return values
+
+
+SHORT = lp.ModelConfig(window=30, latent_dim=2)
+
+LIBRARY = {
+    "NaN undeclared": (lambda: lp.Series(_with(np.nan)), r"NaN .* row 7, column 'y'.*missing=\"nan\""),
+    "infinite": (lambda: lp.Series(_with(np.inf)), r"row 7, column 'y' holds inf"),
+    "one sample": (lambda: lp.Series([1.0]), "at least 2 samples; got 1"),
+    "three axes": (lambda: lp.Series(np.zeros((2, 3, 4))), r"\[T\] or \[T, P\]; got shape \(2, 3, 4\)"),
+    "mask of another shape": (lambda: lp.Series(GOOD, mask=np.ones(3, bool)), r"mask has shape \(3,\)"),
+    "times of another length": (lambda: lp.Series(GOOD, times=[0, 1]), "times has shape"),
+    "times that repeat": (lambda: lp.Series(GOOD, times=np.r_[0:39, 38]), "row 39 has 38 after 38"),
+    "times that decrease": (lambda: lp.Series(GOOD, times=np.arange(40)[::-1]), "must increase; row 1"),
+    "text": (lambda: lp.Series(["a", "b"]), "values"),
+    "fit: NaN": (lambda: lp.fit(_with(np.nan)), "NaN"),
+    "fit: infinite": (lambda: lp.fit(_with(-np.inf)), "finite"),
+    "fit: constant": (lambda: lp.fit(np.ones(40)), r"'y' is constant \(1 in all 40"),
+    "fit: one sample": (lambda: lp.fit(np.array([1.0])), "at least 2 samples"),
+    "fit: few samples": (lambda: lp.fit(GOOD[:5]), "4 transitions"),
+    "fit: nothing": (lambda: lp.fit([]), "no series"),
+    "fit: four axes": (lambda: lp.fit(np.zeros((2, 2, 2, 2))), r"got shape \(2, 2, 2, 2\)"),
+    "fit: shorter than the window": (lambda: lp.fit(GOOD[:20], SHORT), "window of 30 samples"),
+    "fit: mismatched channels": (
+        lambda: lp.fit([lp.Series(GOOD), lp.Series(RNG.normal(size=(40, 2)))]),
+        r"same channels .* series 1 has \(y0, y1\)",
+    ),
+}
+WITH_A_MODEL = {
+    "mismatched channels": (lambda r: lp.forecast(r, RNG.normal(size=(1, 40, 2))), "1 channels .* this series has 2"),
+    "NaN": (lambda r: lp.forecast(r, _with(np.nan)), "NaN"),
+    "infinite": (lambda r: lp.forecast(r, _with(np.inf)), "finite"),
+    "one sample": (lambda r: lp.forecast(r, [1.0]), "at least 2 samples"),
+    "several series": (lambda r: lp.forecast(r, [GOOD, GOOD]), "one series is needed here; got 2"),
+    "embed of other channels": (lambda r: lp.embed(r, RNG.normal(size=(1, 40, 3))), "this series has 3"),
+    "drift at points of another dimension": (lambda r: r.drift(np.zeros(5)), "2 latent coordinates"),
+    "start of another dimension": (lambda r: lp.simulate(r, start=np.zeros(5)), r"start must be .* \(5,\)"),
+    "start that is not finite": (lambda r: lp.simulate(r, start=[np.nan, 0.0]), "finite states"),
+}
+OPTIONS = {
+    "unknown option": (lambda: lp.ModelConfig(latent_dims=3), "no option 'latent_dims'. Did you mean 'latent_dim'"),
+    "out of range": (lambda: lp.FitConfig(max_iterations=0), "max_iterations.*got 0"),
+    "of the wrong type": (lambda: lp.ModelConfig(latent_dim="three"), "latent_dim.*'three'"),
+    "unknown smoother": (lambda: lp.ModelConfig(smoother="kalman"), "smoother"),
+    "unknown kernel": (lambda: lp.fit(GOOD, lp.ModelConfig(kernel="sq", window=5)), "unknown kernel 'sq'"),
+    "no horizon": (lambda: lp.forecast(fitted.result(), GOOD, horizon=0), "horizon must be .* got 0"),
+    "no samples": (lambda: lp.forecast(fitted.result(), GOOD, n_samples=-1), "n_samples must be"),
+    "unknown start": (lambda: lp.forecast(fitted.result(), GOOD, start="middle"), "'filter' or 'encoder'"),
+}
+
+
+@pytest.mark.parametrize("case", LIBRARY)
+def test_data_that_cannot_be_used_is_a_series_error(case):
+    call, match = LIBRARY[case]
+    with pytest.raises(lp.SeriesError, match=match):
+        call()
+
+
+@pytest.mark.parametrize("case", WITH_A_MODEL)
+def test_data_that_does_not_fit_the_model_is_a_series_error(case):
+    call, match = WITH_A_MODEL[case]
+    with pytest.raises(lp.SeriesError, match=match):
+        call(fitted.result())
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_that_cannot_be_used_are_a_config_error(case):
+    call, match = OPTIONS[case]
+    with pytest.raises(lp.ConfigError, match=match):
+        call()
+
+
+def _table(*rows):
+    return "\n".join(rows) + "\n"
+
+
+def _csv(values, times=None):
+    times = np.arange(len(values)) if times is None else times
+    return _table("time,y", *(f"{t},{v}" for t, v in zip(times, values, strict=True)))
+
+
+FILES = {
+    "NaN undeclared": (_csv(_with(np.nan)), [], "NaN"),
+    "infinite": (_csv(_with(np.inf)), [], "row 7, column 'y' holds inf"),
+    "constant": (_csv(np.ones(40)), [], "'y' is constant"),
+    "one sample": (_csv([1.0]), [], "at least 2 samples"),
+    "shorter than the window": (_csv(GOOD[:20]), ["--window", "30", "--latent-dim", "2"], "window of 30 samples"),
+    "ragged row": (_table("time,y", "0,1", "1,2,3"), [], "comma-separated"),
+    "times that decrease": (_csv(GOOD, np.arange(40)[::-1]), [], "times must increase"),
+    "text in a cell": (_table("time,y", "0,1", "1,abc", "2,3"), [], "row 1 holds 'abc'"),
+    "unknown column": (_csv(GOOD), ["--columns", "z"], "no column 'z'"),
+    "empty": ("", [], "empty"),
+    "unknown option": (_csv(GOOD), ["--latent-dims", "3"], "--latent-dims"),
+    "option out of range": (_csv(GOOD), ["--max-iterations", "0"], "max_iterations"),
+    "option of the wrong type": (_csv(GOOD), ["--seed", "one"], "--seed"),
+    "unknown kernel": (_csv(GOOD), ["--kernel", "sq", "--window", "5"], "unknown kernel 'sq'"),
+    "unknown smoother": (_csv(GOOD), ["--smoother", "kalman"], "smoother"),
+    "missing configuration": (_csv(GOOD), ["--config", "none.toml"], "none.toml"),
+}
+
+
+def _refused(capsys, argv, match):
+    """The command exits with 2 and one line on stderr, which is returned."""
+    assert main([str(a) for a in argv]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith("lamperti: ") and match in line and "Traceback" not in line
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_fit_refuses_in_one_sentence_and_writes_nothing(case, tmp_path, capsys):
+    content, options, match = FILES[case]
+    data = tmp_path / "data.csv"
+    data.write_text(content)
+    _refused(capsys, ["fit", data, "--out", tmp_path / "run", *options], match)
+    assert list(tmp_path.iterdir()) == [data]
+
+
+@pytest.mark.parametrize(
+    ("command", "match"),
+    [
+        (["fit", "none.csv", "--out", "run"], "none.csv cannot be opened"),
+        (["fit", ".", "--out", "run"], "not a regular file"),
+        (["fit", "--out", "run"], "DATA"),
+        (["fit", "good.csv"], "--out"),
+        (["fit", "good.csv", "--out", "good.csv"], "is a file"),
+        (["fit", "good.csv", "--out", "none/run"], "does not exist"),
+        (["fit", "good.csv", "more.csv", "--out", "run"], "more.csv"),
+        (["forecast", "none", "good.csv", "--out", "f.csv"], "there is no file none"),
+        (["forecast", ".", "good.csv", "--out", "f.csv"], "has no model.safetensors"),
+        (["forecast", "good.csv", "good.csv", "--out", "f.csv"], "not a lamperti model"),
+        (["forecast", "good.csv", "good.csv", "--out", "good.csv"], "is the data itself"),
+        (["forecast", "good.csv", "good.csv", "--out", "."], "is a folder"),
+        (["forecast", "good.csv", "good.csv", "--out", "none/f.csv"], "does not exist"),
+        (["forecast", "good.csv", "good.csv", "--out", "f.csv", "--level", "90"], "--level"),
+        (["simulate", "good.csv", "--out", "s.csv"], "not a lamperti model"),
+        (["embed", "good.csv", "good.csv", "--out", "e.csv"], "not a lamperti model"),
+        (["info", "good.csv"], "not a lamperti model"),
+        (["info"], "RUN"),
+        (["fti"], "fit"),
+        (["--frobnicate"], "--frobnicate"),
+        (["demo", "lorentz"], "Did you mean 'lorenz'"),
+        (["demo", "lorenz", "--minutes", "-1"], "max_minutes"),
+    ],
+)
+def test_commands_refuse_in_one_sentence_and_write_nothing(command, match, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.csv").write_text(_csv(GOOD))
+    _refused(capsys, command, match)
+    assert [p.name for p in tmp_path.iterdir()] == ["good.csv"]
+    assert (tmp_path / "good.csv").read_text() == _csv(GOOD)

@@ -1,0 +1,221 @@
+"""The command line, run in this process but for one test of the installed command."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fitted
+import lamperti as lp
+from lamperti.cli import _app, main
+from lamperti.cli._progress import ProgressLine
+from lamperti.cli._run import to_toml, write_run
+from lamperti.data.reading import write_csv
+
+fit_code = sys.modules["lamperti.cli.fit"]
+demo_code = sys.modules["lamperti.cli.demo"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a table of several series and the configuration of the small model."""
+    folder = tmp_path_factory.mktemp("cli")
+    series = fitted.data().series
+    write_csv(
+        folder / "data.csv",
+        {
+            "time": np.concatenate([s.times for s in series]),
+            "y": np.concatenate([s.values[:, 0] for s in series]),
+            "who": np.repeat(np.arange(len(series)), len(series[0])),
+        },
+    )
+    config = lp.results.Config(fitted.MODEL, fitted.FIT)
+    (folder / "small.toml").write_text(to_toml(config))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(place):
+    """The small model as the folder of a run."""
+    folder = place / "run"
+    folder.mkdir()
+    write_run(fitted.result(), folder)
+    return folder
+
+
+def _fit(place, out, *options):
+    command = ["fit", place / "data.csv", "--id", "who", "--config", place / "small.toml", "--out", out, *options]
+    return main([str(a) for a in command])
+
+
+def test_fit_writes_a_run_that_equals_the_library_and_reports_as_it_goes(place, tmp_path, capsys):
+    assert _fit(place, tmp_path / "run") == 0
+    captured = capsys.readouterr()
+    assert captured.err.count("iteration") == 3
+    assert all(word in captured.err for word in ("ELBO", "emission", "entropy", "KL", "validation", "left"))
+    assert "3 iterations" in captured.out
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["config.toml", "history.csv", "model.safetensors"]
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    loaded, result = lp.load(tmp_path / "run"), fitted.result()
+    np.testing.assert_allclose(loaded.states, result.states, rtol=1e-6, atol=1e-9)
+    history = pd.read_csv(tmp_path / "run" / "history.csv")
+    np.testing.assert_array_equal(history["elbo"], [r.elbo for r in loaded.history.records])
+    again = lp.ModelConfig.from_toml(tmp_path / "run" / "config.toml", "model")
+    assert again == result.config.model
+
+
+def test_ctrl_c_keeps_what_was_learned(place, tmp_path, monkeypatch):
+    def interrupt(self, record):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressLine, "__call__", interrupt)
+    assert _fit(place, tmp_path / "run") == 130
+    assert lp.load(tmp_path / "run").history.status == "interrupted"
+
+
+def test_ctrl_c_before_training_writes_nothing(place, tmp_path, monkeypatch, capsys):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fit_code, "fit_series", interrupt)
+    assert _fit(place, tmp_path / "run") == 130
+    assert not list(tmp_path.iterdir())
+    assert capsys.readouterr().err == "lamperti: interrupted; nothing was written.\n"
+
+
+def test_failed_training_exits_with_one_and_writes_nothing(place, tmp_path, monkeypatch, capsys):
+    def fail(*args, **options):
+        raise lp.TrainingError("values are not finite.\nUse a smaller learning_rate.")
+
+    monkeypatch.setattr(fit_code, "fit_series", fail)
+    assert _fit(place, tmp_path / "run") == 1
+    assert not list(tmp_path.iterdir())
+    assert capsys.readouterr().err == "lamperti: values are not finite. Use a smaller learning_rate.\n"
+
+
+def test_debug_shows_the_traceback(tmp_path, capsys):
+    assert main(["info", str(tmp_path / "none"), "--debug"]) == 2
+    err = capsys.readouterr().err
+    assert "Traceback" in err and err.splitlines()[-1].startswith("lamperti: there is no file")
+
+
+def test_options_overrule_the_configuration_file(place, tmp_path, monkeypatch):
+    seen = {}
+
+    def pretend(series, model, fit, *, progress):
+        seen.update(model=model, fit=fit, n=len(series))
+        return fitted.result()
+
+    monkeypatch.setattr(fit_code, "fit_series", pretend)
+    assert _fit(place, tmp_path / "run", "--kernel", "matern32", "--max-minutes", "0.5", "--seed", "7") == 0
+    assert seen["n"] == 4
+    assert seen["model"] == fitted.MODEL.model_copy(update={"kernel": "matern32"})
+    assert seen["fit"] == fitted.FIT.model_copy(update={"max_minutes": 0.5, "seed": 7})
+
+
+def test_a_model_is_only_replaced_when_asked(place, run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(fit_code, "fit_series", lambda *args, **options: fitted.result())
+    write_run(fitted.result(), tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    assert _fit(place, tmp_path) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert _fit(place, tmp_path, "--overwrite") == 0
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not [p for p in tmp_path.parent.iterdir() if p.name.startswith(".")]
+
+
+def test_forecast_writes_what_the_library_gives(place, run, tmp_path):
+    command = ["forecast", run, place / "data.csv", "--id", "who", "--horizon", 5, "--samples", 4, "--out"]
+    assert main([str(a) for a in [*command, tmp_path / "f.csv"]]) == 0
+    table = pd.read_csv(tmp_path / "f.csv")
+    assert list(table) == ["series", "time", "y_mean", "y_sd", "y_median", "y_lower", "y_upper"]
+    expected = lp.forecast(fitted.result(), fitted.data().series[1], horizon=5, n_samples=4)
+    part = table[table["series"] == 1]
+    np.testing.assert_allclose(part["time"], expected.times, rtol=1e-12)
+    np.testing.assert_allclose(part["y_mean"], expected.mean[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(part["y_upper"], expected.interval(0.9)[1][:, 0], rtol=1e-9)
+
+
+def test_simulate_writes_paths_with_their_states(run, tmp_path):
+    command = ["simulate", run, "--steps", 5, "--paths", 2, "--out", tmp_path / "s.csv"]
+    assert main([str(a) for a in command]) == 0
+    table = pd.read_csv(tmp_path / "s.csv")
+    assert list(table) == ["path", "time", "y", "x1", "x2"]
+    expected = lp.simulate(fitted.result(), n_steps=5, n_paths=2)
+    np.testing.assert_allclose(table["y"], expected.samples.reshape(-1), rtol=1e-9)
+    np.testing.assert_array_equal(table["path"], np.repeat([0, 1], 5))
+
+
+def test_embed_writes_states_and_covariances(place, run, tmp_path):
+    command = ["embed", run, place / "data.csv", "--id", "who", "--out", tmp_path / "e.csv"]
+    assert main([str(a) for a in command]) == 0
+    table = pd.read_csv(tmp_path / "e.csv")
+    assert list(table) == ["series", "time", "x1", "x2", "cov_x1_x1", "cov_x1_x2", "cov_x2_x2"]
+    expected = lp.embed(fitted.result(), fitted.data().series[0])
+    part = table[table["series"] == 0]
+    np.testing.assert_allclose(part[["x1", "x2"]], expected.mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(part["cov_x1_x2"], expected.cov[:, 0, 1], rtol=1e-9, atol=1e-12)
+
+
+def test_forecast_reads_the_channels_of_the_model(run, tmp_path, capsys):
+    (tmp_path / "other.csv").write_text("time,z\n" + "".join(f"{i},{i % 3}\n" for i in range(20)))
+    command = ["forecast", run, tmp_path / "other.csv", "--out", tmp_path / "f.csv"]
+    assert main([str(a) for a in command]) == 2
+    assert "there is no column 'y'" in capsys.readouterr().err
+    assert not (tmp_path / "f.csv").exists()
+
+
+def test_info_says_what_was_learned(run, capsys):
+    assert main(["info", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in ("latent dimension", "se kernel, 8 inducing", "window 6", "3 iterations"))
+
+
+def test_demo_writes_figures_and_the_model(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo_code, "fit_series", lambda *args, **options: fitted.result())
+    assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0
+    pictures = {"forecast.png", "free_run.png", "phase_space.png", "training.png"}
+    written = {p.name for p in (tmp_path / "d").iterdir()}
+    assert written == pictures | {"config.toml", "history.csv", "model.safetensors"}
+    assert all((tmp_path / "d" / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
+    assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0  # a demo may be run again
+
+
+def test_every_demo_names_a_system_of_the_library():
+    for setting in demo_code._SYSTEMS.values():
+        assert setting.simulate(1, 3, setting.dt, observation_noise=0.1, seed=0).series[0].length == 3
+
+
+def test_the_configuration_in_force_survives_its_toml():
+    config = lp.results.Config(
+        lp.ModelConfig(kernel="se+linear", jitter=1e-7), lp.FitConfig(gauge_at=(10, 20), max_minutes=None)
+    )
+    tables = tomllib.loads(to_toml(config))
+    assert lp.ModelConfig(**tables["model"]) == config.model
+    assert lp.FitConfig(**tables["fit"]) == config.fit
+
+
+def test_warnings_are_one_line_notes(capsys):
+    _app._show_warning(lp.LampertiWarning("nearly\nconstant"), lp.LampertiWarning, "file", 1)
+    assert capsys.readouterr().err == "lamperti: note: nearly constant\n"
+
+
+def test_the_installed_command_answers_and_refuses():
+    command = Path(sys.executable).with_name("lamperti")
+    if not command.exists():
+        pytest.skip("lamperti is not installed beside this Python")
+    refused = subprocess.run([command, "fti"], capture_output=True, text=True, timeout=120, check=False)
+    assert refused.returncode == 2 and refused.stdout == ""
+    assert refused.stderr.startswith("lamperti: ") and refused.stderr.count("\n") == 1
+
+
+def test_help_and_version_are_answered(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == lp.__version__
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("demo", "fit", "forecast", "simulate", "embed", "info"))

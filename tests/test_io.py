@@ -1,0 +1,218 @@
+"""Model files: what goes in comes out, and nothing else is let in."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import pickle
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save as to_bytes
+
+import fitted
+import lamperti as lp
+from lamperti._params import realise
+from lamperti.io import _checksum, _structure
+from lamperti.train.build import skeleton
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    path = tmp_path / "model.safetensors"
+    lp.save(fitted.result(), path)
+    return path
+
+
+def _parts(path):
+    with safe_open(path, framework="numpy") as opened:
+        metadata = opened.metadata()
+        return json.loads(metadata["lamperti"]), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+
+
+def _forge(path, content, arrays):
+    """A file with a valid checksum whatever it holds."""
+    header = json.dumps(content)
+    path.write_bytes(to_bytes(arrays, {"lamperti": header, "sha256": _checksum(header, arrays)}))
+
+
+def test_a_loaded_model_forecasts_bit_for_bit_as_the_saved_one(model_file):
+    loaded, result = lp.load(model_file), fitted.result()
+    series = fitted.data().series[0]
+    one, two = (lp.forecast(r, series, horizon=5, n_samples=4, n_particles=20) for r in (loaded, result))
+    np.testing.assert_array_equal(one.samples, two.samples)
+    np.testing.assert_array_equal(one.times, two.times)
+    one, two = (lp.simulate(r, n_steps=5, n_paths=2) for r in (loaded, result))
+    np.testing.assert_array_equal(one.samples, two.samples)
+
+
+def test_everything_beside_the_arrays_survives(model_file):
+    loaded, result = lp.load(model_file), fitted.result()
+    assert loaded.config.model == result.config.model
+    assert loaded.config.fit == result.config.fit
+    assert loaded.names == result.names
+    assert loaded.scaler.time_unit == result.scaler.time_unit
+    assert dataclasses.asdict(loaded.history) == dataclasses.asdict(result.history)
+    assert _structure(loaded.model) == _structure(result.model)
+    np.testing.assert_array_equal(loaded.states, result.states)
+
+
+def test_a_history_that_is_not_finite_survives(model_file, tmp_path):
+    result = fitted.result()
+    record = dataclasses.replace(result.history.records[0], elbo=-np.inf, validation=None)
+    history = dataclasses.replace(result.history, records=[record], best_score=-np.inf)
+    lp.save(dataclasses.replace(result, history=history), tmp_path / "odd")
+    loaded = lp.load(tmp_path / "odd").history
+    assert loaded.best_score == -np.inf and loaded.records == [record]
+
+
+def test_the_folder_of_a_run_stands_for_its_model(model_file):
+    assert lp.load(model_file.parent).names == fitted.result().names
+    lp.save(fitted.result(), model_file.parent)
+    assert os.listdir(model_file.parent) == ["model.safetensors"]
+
+
+def test_a_model_with_realised_parameters_is_stored_as_it_is(tmp_path):
+    real = dataclasses.replace(fitted.result(), model=realise(fitted.result().model))
+    lp.save(real, tmp_path / "real")
+    assert _structure(lp.load(tmp_path / "real").model) == _structure(real.model)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"encoder": "conv-gru", "potentials": "encoder"},
+        {"kernel": "se+linear", "shared_kernel": False, "smoother": "particle", "diffusion_step": "natural"},
+        {"kernel": "matern32*constant", "smoother": "sigma-point", "inducing": "grid", "linear_mean": False},
+        {"smoother": "linearised-parallel", "relinearise": 2},
+    ],
+)
+def test_the_skeleton_is_shaped_as_the_model_that_training_starts_from(options):
+    config = fitted.MODEL.model_copy(update=options)
+    assert _structure(skeleton(config, 1)) == _structure(lp.build(fitted.data().series, config))
+
+
+def test_a_model_that_its_configuration_does_not_describe_is_not_saved(tmp_path):
+    result = fitted.result()
+    odd = eqx.tree_at(lambda m: m.dynamics.Z, result.model, jax.numpy.zeros((5, 2)))
+    with pytest.raises(lp.ModelFileError, match="put together by hand"):
+        lp.save(dataclasses.replace(result, model=odd), tmp_path / "odd")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_a_model_file_error(tmp_path):
+    with pytest.raises(lp.ModelFileError, match="cannot be written"):
+        lp.save(fitted.result(), tmp_path / "missing" / "model")
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(lp.ModelFileError, match="there is no file"):
+        lp.load(tmp_path / "nothing")
+    with pytest.raises(lp.ModelFileError, match=r"has no model\.safetensors"):
+        lp.load(tmp_path)
+
+
+class _Bomb:
+    def __reduce__(self):
+        return os.mkdir, ("exploded",)
+
+
+def test_a_renamed_pickle_is_refused_and_never_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(pickle.dumps(_Bomb()))
+    with pytest.raises(lp.ModelFileError, match="not a lamperti model"):
+        lp.load(path)
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00" * 8, np.random.default_rng(0).bytes(4096), b"time,y\n0,1\n"])
+def test_bytes_that_are_no_model_are_refused(tmp_path, content):
+    path = tmp_path / "model"
+    path.write_bytes(content)
+    with pytest.raises(lp.ModelFileError, match="not a lamperti model"):
+        lp.load(path)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.5, 0.999])
+def test_a_truncated_file_is_refused(model_file, share):
+    content = model_file.read_bytes()
+    model_file.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(lp.ModelFileError, match="part of one"):
+        lp.load(model_file)
+
+
+def test_a_flipped_bit_anywhere_is_refused(model_file):
+    content = model_file.read_bytes()
+    before = hashlib.sha256(content).hexdigest()
+    for place in np.linspace(0, len(content) - 1, 40).astype(int):
+        damaged = bytearray(content)
+        damaged[place] ^= 4
+        model_file.write_bytes(damaged)
+        with pytest.raises(lp.ModelFileError):
+            lp.load(model_file)
+    model_file.write_bytes(content)
+    assert hashlib.sha256(model_file.read_bytes()).hexdigest() == before
+    lp.load(model_file)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused_in_spite_of_a_good_checksum(model_file, value):
+    content, arrays = _parts(model_file)
+    arrays["model.dynamics.Z"][0, 0] = value
+    _forge(model_file, content, arrays)
+    with pytest.raises(lp.ModelFileError, match=r"dynamics\.Z.*not finite"):
+        lp.load(model_file)
+
+
+def test_a_newer_format_names_the_version_that_wrote_it(model_file):
+    content, arrays = _parts(model_file)
+    _forge(model_file, content | {"schema": 2, "version": "9.9"}, arrays)
+    with pytest.raises(lp.ModelFileError, match=r"lamperti 9\.9 .*newer"):
+        lp.load(model_file)
+
+
+def test_arrays_that_the_configuration_does_not_ask_for_are_refused(model_file):
+    content, arrays = _parts(model_file)
+    for changed, match in (
+        (arrays | {"extra": np.zeros(3)}, "'extra' is unknown"),
+        ({name: a for name, a in arrays.items() if name != "states"}, "'states' is missing"),
+        (arrays | {"states": arrays["states"].astype(np.float32)}, "'states' is F32"),
+        (arrays | {"states": arrays["states"][:0]}, "'states' is F64"),
+        (arrays | {"model.dynamics.Z": np.zeros((9, 2))}, "should be float64"),
+    ):
+        _forge(model_file, content, changed)
+        with pytest.raises(lp.ModelFileError, match=match):
+            lp.load(model_file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": {"latent_dim": "many"}},
+        {"model": {}},
+        {"model": []},
+        {"names": 3},
+        {"history": {"records": {"iteration": [1]}}},
+        {"history": None},
+        {"time_unit": "soon"},
+        {"time_unit": -1.0},
+        {"fit": {"unknown": 1}},
+    ],
+)
+def test_a_header_that_makes_no_sense_is_refused(model_file, change):
+    content, arrays = _parts(model_file)
+    _forge(model_file, content | change, arrays)
+    with pytest.raises(lp.ModelFileError):
+        lp.load(model_file)
+
+
+def test_a_safetensors_file_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(to_bytes({"w": np.zeros(3)}))
+    with pytest.raises(lp.ModelFileError, match="not a lamperti model"):
+        lp.load(path)
