@@ -65,14 +65,14 @@ def test_data(case: Case) -> systems.Simulated:
     return make(case.n_origins, length, dt=case.dt, observation_noise=case.noise, seed=7)
 
 
-def score_forecasts(case: Case, result: lp.FitResult, train: systems.Simulated, start: str = "filter") -> dict:
+def score_forecasts(case: Case, result: lp.FitResult, train: systems.Simulated, out: Path) -> dict:
     test = test_data(case)
     last = max(case.horizons)
     truth = test.clean[:, case.context :]
     ensembles, ess = [], []
     for i, series in enumerate(test.series):
         forecast = lp.forecast(
-            result, series[: case.context], horizon=last, n_samples=256, seed=i, observation_noise=False, start=start
+            result, series[: case.context], horizon=last, n_samples=256, seed=i, observation_noise=False
         )
         ensembles.append(forecast.samples)
         ess.append(forecast.least_ess)
@@ -87,12 +87,20 @@ def score_forecasts(case: Case, result: lp.FitResult, train: systems.Simulated, 
         "median_least_ess": float(np.median(ess)),
     }
     if case.noise > 0:
-        oracle = oracle_crps(case, test)
+        oracle = cached_oracle_crps(case, test, out)
         fraction = scores.skill(climatology, model, oracle)
         report["skill_fraction"] = _table(case, fraction.mean[at, 0])
         report["skill_fraction_se"] = _table(case, fraction.se[at, 0])
         report["oracle_over_climatology"] = _table(case, (oracle.mean(axis=0) / climatology.mean(axis=0))[at, 0])
     return report
+
+
+def cached_oracle_crps(case: Case, test: systems.Simulated, folder: Path) -> np.ndarray:
+    """The oracle depends on the test set alone; it is computed once a folder."""
+    path = folder / f"oracle-{case.system}.npy"
+    if not path.exists():
+        np.save(path, oracle_crps(case, test).astype(np.float32))
+    return np.load(path)
 
 
 def oracle_crps(case: Case, test: systems.Simulated) -> np.ndarray:
@@ -172,7 +180,9 @@ def _literal(text: str):
         return text
 
 
-def run(name: str, seed: int, minutes: float, overrides: list[str]) -> tuple[dict, lp.FitResult, systems.Simulated]:
+def run(
+    name: str, seed: int, minutes: float, overrides: list[str], out: Path
+) -> tuple[dict, lp.FitResult, systems.Simulated]:
     case = CASES[name]
     train = training_data(case, seed)
     model, fit = split_overrides(overrides)
@@ -200,7 +210,7 @@ def run(name: str, seed: int, minutes: float, overrides: list[str]) -> tuple[dic
         "validation": result.history.best_score,
         "refused": result.history.records[-1].refused,
         "window": result.config.model.window,
-        "forecast": score_forecasts(case, result, train),
+        "forecast": score_forecasts(case, result, train, out),
         "free_run": score_free_runs(case, result),
     }
     if case.system == "ornstein_uhlenbeck":
@@ -219,7 +229,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     for name in args.case:
         print(name, flush=True)
-        report, result, train = run(name, args.seed, args.minutes, args.overrides)
+        report, _, _ = run(name, args.seed, args.minutes, args.overrides, args.out)
         (args.out / f"learn-{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
         print(json.dumps(report, indent=1), flush=True)

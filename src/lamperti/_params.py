@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 else:
 
     class Positive:
-        """Annotation: ``Positive[Float[Array, "D"]]`` is that array, or the parameter that stands for it in training."""
+        """``Positive[Float[Array, "D"]]``: that array, or the parameter that stands for it in training."""
 
         def __class_getitem__(cls, item: Any) -> Any:
             return Union[PositiveParam, item]  # noqa: UP007 - built at run time
 
 
-def positive(value: Any) -> PositiveParam:
+def positive(value: Any) -> Any:
     """Make a trainable positive parameter with this value."""
     return PositiveParam(jnp.log(jnp.asarray(value, dtype=float)))
 

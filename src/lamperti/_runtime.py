@@ -28,7 +28,7 @@ def configure() -> None:
 
     import jax
 
-    if already and not jax.config.jax_enable_x64 and _backend_started():
+    if already and not getattr(jax.config, "jax_enable_x64", False) and _backend_started():
         warnings.warn(
             "lamperti switches jax to 64-bit floats for this process; jax was already running in 32 bits. "
             "Import lamperti before using jax, or set JAX_ENABLE_X64=1.",

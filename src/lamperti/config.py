@@ -36,52 +36,66 @@ class ModelConfig(_Config):
     """What is learned. The defaults suit one noisy scalar channel."""
 
     latent_dim: int | None = Field(
-        None, ge=1, le=12, description="latent dimension; chosen from the data when left out"
+        default=None, ge=1, le=12, description="latent dimension; chosen from the data when left out"
     )
     kernel: str = Field(
-        "se", description="se, matern12, matern32, matern52, rq, periodic, linear, or sums as se+linear"
+        default="se",
+        description="se, matern12, matern32, matern52, rq, linear, constant; sums and products as se+linear",
     )
-    shared_kernel: bool = Field(True, description="one kernel for all coordinates (faster), or one each")
-    n_inducing: int = Field(64, ge=2, le=1024, description="inducing inputs of the drift")
-    inducing: Literal["kmeans", "grid"] = Field("kmeans", description="how inducing inputs are placed at the start")
-    lengthscale: float = Field(1.5, gt=0, description="kernel lengthscale at the start, in units of the latent sd")
-    linear_mean: bool = Field(True, description="a linear prior mean of the drift; False is the paper's zero mean")
-    encoder: Literal["window", "conv-gru"] = Field("window", description="causal window network, or the paper's")
-    window: int | None = Field(None, ge=2, description="samples of the encoder's window; from the autocorrelation")
-    n_components: int = Field(10, ge=1, description="principal components of the window that the network sees")
-    lag: int | None = Field(None, ge=1, description="lag of conv-gru's delay vectors; from mutual information")
+    shared_kernel: bool = Field(default=True, description="one kernel for all coordinates (faster), or one each")
+    n_inducing: int = Field(default=64, ge=2, le=1024, description="inducing inputs of the drift")
+    inducing: Literal["kmeans", "grid"] = Field(
+        default="kmeans", description="how inducing inputs are placed at the start"
+    )
+    lengthscale: float = Field(
+        default=1.5, gt=0, description="kernel lengthscale at the start, in units of the latent sd"
+    )
+    linear_mean: bool = Field(
+        default=True, description="a linear prior mean of the drift; False is the paper's zero mean"
+    )
+    encoder: Literal["window", "conv-gru"] = Field(
+        default="window", description="causal window network, or the paper's"
+    )
+    window: int | None = Field(
+        default=None, ge=2, description="samples of the encoder's window; from the autocorrelation"
+    )
+    n_components: int = Field(default=10, ge=1, description="principal components of the window that the network sees")
+    lag: int | None = Field(default=None, ge=1, description="lag of conv-gru's delay vectors; from mutual information")
     potentials: Literal["emission*encoder", "encoder"] = Field(
-        "emission*encoder", description="exact emission likelihood times encoder, or the paper's encoder alone"
+        default="emission*encoder", description="exact emission likelihood times encoder, or the paper's encoder alone"
     )
     smoother: Literal["linearised", "linearised-parallel", "sigma-point", "moment-matching", "particle"] = "linearised"
-    relinearise: int = Field(0, ge=0, le=5, description="re-linearisations at the smoothed means")
-    n_particles: int = Field(200, ge=10, description="particles of the particle smoother")
+    relinearise: int = Field(default=0, ge=0, le=5, description="re-linearisations at the smoothed means")
+    n_particles: int = Field(default=200, ge=10, description="particles of the particle smoother")
     diffusion_step: Literal["scale-free", "natural"] = Field(
-        "scale-free", description="gradient on log diffusion through the whole bound, or the paper's conjugate step"
+        default="scale-free",
+        description="gradient on log diffusion through the whole bound, or the paper's conjugate step",
     )
-    jitter: float = Field(1e-6, gt=0, description="added to the diagonal of k(Z, Z)")
+    jitter: float = Field(default=1e-6, gt=0, description="added to the diagonal of k(Z, Z)")
 
 
 class FitConfig(_Config):
     """How it is learned."""
 
-    seed: int = Field(0, ge=0)
-    max_iterations: int = Field(1500, ge=1)
-    max_minutes: float | None = Field(None, gt=0, description="stop (and anneal) by the clock as well")
-    batch_size: int = Field(16, ge=1, description="segments an iteration")
-    segment_length: int = Field(100, ge=2, description="samples of a segment's chain")
-    n_samples: int = Field(4, ge=1, description="paths drawn from each chain")
-    learning_rate: float = Field(2e-3, gt=0, description="Adam, networks")
-    kernel_rate: float = Field(1e-2, gt=0, description="Adam, kernel and inducing inputs")
-    diffusion_rate: float = Field(1e-2, gt=0, description="Adam, log diffusion")
-    natural_rate: float = Field(0.1, gt=0, le=1, description="natural step and closed-form emission")
-    start_rate: float = Field(0.5, gt=0, le=1, description="natural rate of the first iterations")
-    start_iterations: int = Field(20, ge=0)
-    span_rate: float = Field(0.3, ge=0, le=1, description="share of segments with a span of potentials masked")
-    gauge_at: tuple[int, ...] = Field((), description="iterations at which coordinates are turned (gauge move)")
-    validation_fraction: float = Field(0.1, ge=0, lt=1, description="share of the data held out to stop and select")
-    validate_every: int = Field(25, ge=1)
-    patience: int = Field(20, ge=1, description="validations without a gain before training stops")
+    seed: int = Field(default=0, ge=0)
+    max_iterations: int = Field(default=1500, ge=1)
+    max_minutes: float | None = Field(default=None, gt=0, description="stop (and anneal) by the clock as well")
+    batch_size: int = Field(default=16, ge=1, description="segments an iteration")
+    segment_length: int = Field(default=100, ge=2, description="samples of a segment's chain")
+    n_samples: int = Field(default=4, ge=1, description="paths drawn from each chain")
+    learning_rate: float = Field(default=2e-3, gt=0, description="Adam, networks")
+    kernel_rate: float = Field(default=1e-2, gt=0, description="Adam, kernel and inducing inputs")
+    diffusion_rate: float = Field(default=1e-2, gt=0, description="Adam, log diffusion")
+    natural_rate: float = Field(default=0.1, gt=0, le=1, description="natural step and closed-form emission")
+    start_rate: float = Field(default=0.5, gt=0, le=1, description="natural rate of the first iterations")
+    start_iterations: int = Field(default=20, ge=0)
+    span_rate: float = Field(default=0.3, ge=0, le=1, description="share of segments with a span of potentials masked")
+    gauge_at: tuple[int, ...] = Field(default=(), description="iterations at which coordinates are turned (gauge move)")
+    validation_fraction: float = Field(
+        default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"
+    )
+    validate_every: int = Field(default=25, ge=1)
+    patience: int = Field(default=20, ge=1, description="validations without a gain before training stops")
 
 
 def _explain(cls: type[BaseModel], error: ValidationError) -> str:

@@ -170,6 +170,10 @@ class AbstractEncoder(eqx.Module):
     lead: eqx.AbstractVar[int]
 
     @abstractmethod
+    def turned(self, T: Float[Array, "D D"]) -> "AbstractEncoder":
+        """The same encoder in latent coordinates x' = T x."""
+
+    @abstractmethod
     def __call__(self, y: Float[Array, "L P"], mask: Bool[Array, "L P"], dt: Float[Array, " L-1"]) -> Encoding: ...
 
 
@@ -182,6 +186,16 @@ class AbstractEmission(eqx.Module):
 
     @abstractmethod
     def log_density(self, y: Float[Array, "T P"], mask: Bool[Array, "T P"], x: Float[Array, "T D"]) -> Scalar: ...
+
+    @abstractmethod
+    def updated(
+        self, y: Float[Array, "B T P"], mask: Bool[Array, "B T P"], x: Float[Array, "B S T D"], rate: Scalar
+    ) -> "AbstractEmission":
+        """Refit to S sampled paths a series, as a running average of this rate."""
+
+    @abstractmethod
+    def turned(self, T: Float[Array, "D D"]) -> "AbstractEmission":
+        """The same emission in latent coordinates x' = T x."""
 
     @abstractmethod
     def mean(self, x: Float[Array, "*K D"]) -> Float[Array, "*K P"]: ...

@@ -3,6 +3,8 @@
 Works in standardised units of value and time; lamperti.api converts.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 
@@ -75,7 +77,7 @@ class LatentSDE(eqx.Module):
 
     def check(self) -> None:
         """Refuse a combination of parts that cannot work, before anything is trained."""
-        shape = jax.ShapeDtypeStruct
+        shape: Any = jax.ShapeDtypeStruct
         segment = Segment(
             shape((self.encoder.lead + 3, self.n_channels), float),
             shape((self.encoder.lead + 3, self.n_channels), bool),

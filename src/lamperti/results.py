@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
 
 from lamperti._errors import ConfigError, SeriesError
@@ -35,7 +36,7 @@ class FitResult:
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the drift dx/dt at latent points x [..., D], per unit of the user's time."""
         points = self._points(x)
-        mean, sd = (np.asarray(a) for a in drift_moments(self.model, points.reshape(-1, points.shape[-1])))
+        mean, sd = (np.asarray(a) for a in drift_moments(self.model, jnp.asarray(points.reshape(-1, points.shape[-1]))))
         unit = self.scaler.time_unit
         return mean.reshape(points.shape) / unit, sd.reshape(points.shape) / unit
 

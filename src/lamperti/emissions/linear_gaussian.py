@@ -71,6 +71,11 @@ class LinearGaussian(AbstractEmission):
         new, seen = emission_moments(y, mask, x)
         return refit(self.moments.blend(new, rate, seen))
 
+    def turned(self, T: Float[Array, "D D"]) -> "LinearGaussian":
+        lift = jnp.eye(T.shape[0] + 1).at[:-1, :-1].set(T)
+        m = self.moments
+        return refit(EmissionMoments(jnp.einsum("ij,pjk,lk->pil", lift, m.zz, lift), m.zy @ lift.T, m.yy))
+
 
 def emission_moments(
     y: Float[Array, "B T P"], mask: Bool[Array, "B T P"], x: Float[Array, "B S T D"]

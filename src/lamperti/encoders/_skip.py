@@ -2,10 +2,11 @@
 
 Notation   W: window length      window: y_{k-W+1}, ..., y_k, oldest first, channels fastest [W P]
            score: whitened principal components of the window [K]      u: the encoder's own coordinates [D]
-           x = gauge u: latent coordinates (the gauge is moved by training, see dynamics/gauge.py)
+           x = gauge u: latent coordinates (the gauge is moved by training, see train/gauge.py)
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from lamperti._typing import Array, Bool, Float
@@ -18,7 +19,9 @@ _LOG_SD_RANGE = (-7.0, 3.0)
 
 
 class HankelSkip(eqx.Module):
-    """Projection of each causal window on the principal components of the data, and a linear map to the state."""
+    """Projection of each causal window on the principal components of the data, and a linear map to the state.
+
+    Only ``weight`` is trained; the principal components are the data's, and the gauge is moved by training."""
 
     offset: Float[Array, " WP"]
     projection: Float[Array, "K WP"]
@@ -33,7 +36,8 @@ class HankelSkip(eqx.Module):
         return a[index].reshape(n, -1)
 
     def scores(self, y: Float[Array, "L P"]) -> Float[Array, "T K"]:
-        return (self.windows(y) - self.offset) @ self.projection.T
+        offset, projection = jax.lax.stop_gradient((self.offset, self.projection))
+        return (self.windows(y) - offset) @ projection.T
 
     def seen(self, mask: Bool[Array, "L P"]) -> Float[Array, "T W"]:
         """Share of channels observed at each sample of each window."""
@@ -50,9 +54,10 @@ class HankelSkip(eqx.Module):
         u = score @ self.weight.T + correction
         precision = jnp.exp(-2.0 * jnp.clip(log_sd, *_LOG_SD_RANGE))
         known = jnp.mean(seen, axis=1) >= _ENOUGH
-        back = _inverse(self.gauge)
+        gauge = jax.lax.stop_gradient(self.gauge)
+        back = _inverse(gauge)
         Lam = jnp.einsum("ki,tk,kj->tij", back, precision, back)
-        mean = u @ self.gauge.T
+        mean = u @ gauge.T
         potentials = Potentials(Lam, jnp.einsum("tij,tj->ti", Lam, mean))
         return Encoding(mean, potentials.masked(known), known)
 

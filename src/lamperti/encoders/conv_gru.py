@@ -54,6 +54,9 @@ class ConvGRU(AbstractEncoder):
         """Samples before the first that the convolution can be run at."""
         return (self.delays - 1) * self.lag + _CONV_WIDTH - 1
 
+    def turned(self, T: Float[Array, "D D"]) -> "ConvGRU":
+        return eqx.tree_at(lambda e: e.skip.gauge, self, T @ self.skip.gauge)
+
     def __call__(self, y: Float[Array, "L P"], mask: Bool[Array, "L P"], dt: Float[Array, " N"]) -> Encoding:
         n = y.shape[0] - self.lead
         first = y.shape[0] - (n + self.skip.window - 1)

@@ -29,6 +29,9 @@ class WindowMLP(AbstractEncoder):
     def lead(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.skip.window - 1
 
+    def turned(self, T: Float[Array, "D D"]) -> "WindowMLP":
+        return eqx.tree_at(lambda e: e.skip.gauge, self, T @ self.skip.gauge)
+
     def __call__(self, y: Float[Array, "L P"], mask: Bool[Array, "L P"], dt: Float[Array, " N"]) -> Encoding:
         score, seen = self.skip.scores(y), self.skip.seen(mask)
         features = jnp.concatenate([score, 1.0 - seen], axis=1)
@@ -42,5 +45,5 @@ def zero_last(mlp: eqx.nn.MLP) -> eqx.nn.MLP:
     return eqx.tree_at(
         lambda m: (m.layers[-1].weight, m.layers[-1].bias),
         mlp,
-        (jnp.zeros_like(last.weight), jnp.zeros_like(last.bias)),
+        jax.tree.map(jnp.zeros_like, (last.weight, last.bias)),
     )

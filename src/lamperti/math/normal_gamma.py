@@ -52,7 +52,7 @@ class Weights(NamedTuple):
 
 
 class Statistics(eqx.Module):
-    """Expected sufficient statistics of increments, in whitened coordinates (DESIGN: T-hat)."""
+    """Expected sufficient statistics of increments, in whitened coordinates."""
 
     count: Scalar  # number of transitions
     squares: Float[Array, " D"]  # sum dx^2 / dt

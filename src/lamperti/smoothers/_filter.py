@@ -46,7 +46,7 @@ def filter_pushed(
 
     def forward(state, inputs):
         dt_k, link_k, precision, information = inputs
-        step = unlink(make_step(*state, dt_k), link_k)
+        step = unlink(make_step(state[0], state[1], dt_k), link_k)
         state = update(*predict(step, *state), precision, information)
         return state, (state, step)
 

@@ -20,7 +20,6 @@ from lamperti._params import positive, realise
 from lamperti._typing import Array, Float, PRNGKeyArray
 from lamperti.dynamics.initial import InitialState
 from lamperti.dynamics.mean import LinearMean
-from lamperti.emissions.linear_gaussian import refit
 from lamperti.math.normal_gamma import posterior, weights
 from lamperti.model import LatentSDE, Segment
 from lamperti.objective import elbo, transition_terms
@@ -67,15 +66,13 @@ def gauge_move(model: LatentSDE, batches: Sequence[Segment], *, n_transitions: i
 def change_coordinates(model: LatentSDE, T: Float[Array, "D D"]) -> LatentSDE:
     """Encoder, emission, initial state, inducing inputs and mean drift in coordinates x' = T x."""
     back = jnp.linalg.inv(T)
-    lift = jnp.eye(T.shape[0] + 1).at[:-1, :-1].set(T)
-    m, d = model.emission.moments, model.dynamics
-    moments = eqx.tree_at(lambda a: (a.zz, a.zy), m, (jnp.einsum("ij,pjk,lk->pil", lift, m.zz, lift), m.zy @ lift.T))
+    d = model.dynamics
     initial = InitialState(T @ model.initial.mean, T @ model.initial.second @ T.T)
     mean = LinearMean(T @ d.mean.weight @ back, T @ d.mean.bias)
     return eqx.tree_at(
-        lambda m: (m.encoder.skip.gauge, m.emission, m.initial, m.dynamics.Z, m.dynamics.mean),
+        lambda m: (m.encoder, m.emission, m.initial, m.dynamics.Z, m.dynamics.mean),
         model,
-        (T @ model.encoder.skip.gauge, refit(moments), initial, d.Z @ T.T, mean),
+        (model.encoder.turned(T), model.emission.turned(T), initial, d.Z @ T.T, mean),
     )
 
 

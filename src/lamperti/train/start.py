@@ -155,6 +155,6 @@ def inducing_inputs(
         centres, _ = kmeans2(x, x[rng.choice(len(x), n_inducing, replace=len(x) < n_inducing)] + spread, iter=20)
         return centres
     per_axis = int(np.ceil(n_inducing ** (1.0 / x.shape[1])))
-    axes = [np.linspace(*np.quantile(c, [0.01, 0.99]), per_axis) for c in x.T]
+    axes = [np.linspace(np.quantile(c, 0.01), np.quantile(c, 0.99), per_axis) for c in x.T]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, x.shape[1])
     return grid[np.sort(rng.choice(len(grid), n_inducing, replace=False))]

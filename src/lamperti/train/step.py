@@ -4,7 +4,8 @@ The natural step and the closed-form updates of emission and initial state reuse
 estimated from. A step whose result is not finite is refused: the state stays and the status says so.
 """
 
-from typing import NamedTuple
+from collections.abc import Hashable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -63,9 +64,7 @@ def trainable_spec(model: LatentSDE) -> LatentSDE:
         moved = [m.encoder, d.kernels, d.amplitude, d.Z, d.mean]
         return moved if d.diffusion_step == "natural" else [*moved, d.diffusion]
 
-    spec = eqx.tree_at(moved, spec, [arrays(part) for part in moved(model)])
-    fixed = lambda m: [m.encoder.skip.offset, m.encoder.skip.projection, m.encoder.skip.gauge]  # noqa: E731
-    return eqx.tree_at(fixed, spec, [False, False, False])
+    return eqx.tree_at(moved, spec, [arrays(part) for part in moved(model)])
 
 
 def make_optimiser(model: LatentSDE, rates: LearningRates) -> optax.GradientTransformation:
@@ -80,7 +79,9 @@ def make_optimiser(model: LatentSDE, rates: LearningRates) -> optax.GradientTran
             lambda m: m.dynamics.diffusion, tree, jax.tree.map(lambda _: "diffusion", d.diffusion), is_leaf=_none
         )
 
-    groups = {name: optax.adam(rate) for name, rate in rates._asdict().items()}
+    groups: dict[Hashable, optax.GradientTransformation] = {
+        name: optax.adam(rate) for name, rate in rates._asdict().items()
+    }
     return optax.chain(optax.clip_by_global_norm(10.0), optax.multi_transform(groups, labels))
 
 
@@ -143,12 +144,12 @@ class _Step:
         (_, (terms, sampled)), grads = jax.value_and_grad(loss, has_aux=True)(params)
         updates, opt_state = self.optimiser.update(grads, state.opt_state, params)
         updates = jax.tree.map(lambda u: rates.learning * u, updates)
-        moved = eqx.combine(optax.apply_updates(params, updates), fixed)
+        moved: Any = eqx.combine(optax.apply_updates(params, updates), fixed)
         moved, halvings = conjugate_updates(moved, sampled, batch, rates.rho)
 
         accepted = _all_finite((moved, opt_state, terms))
         kept = _choose(accepted, (moved, opt_state), (model, state.opt_state))
-        return TrainState(*kept, key_next), StepReport(terms, accepted, halvings)
+        return TrainState(kept[0], kept[1], key_next), StepReport(terms, accepted, halvings)
 
 
 def conjugate_updates(model: LatentSDE, sampled, batch: Segment, rho: Scalar) -> tuple[LatentSDE, Int[Array, ""]]:
@@ -175,7 +176,7 @@ def masked_spans(key: PRNGKeyArray, n_series: int, length: int, rate: float) -> 
 
 
 def make_score(*, n_samples: int):
-    """Jitted bound of held-out segments with unmasked potentials: mean over observed samples of the data terms."""
+    """Jitted bound of held-out segments with unmasked potentials: the data terms per transition."""
 
     @eqx.filter_jit
     def score(model: LatentSDE, batch: Segment, key: PRNGKeyArray) -> Scalar:

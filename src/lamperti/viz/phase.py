@@ -112,7 +112,7 @@ def _draw_arrows(axes: Axes, result: FitResult, x: np.ndarray, pair: tuple[int, 
 
 def _draw_ellipses(axes: Axes, embedding: Embedding, pair: tuple[int, int]) -> None:
     shown = np.linspace(0, len(embedding.mean) - 1, min(_ELLIPSES, len(embedding.mean))).astype(int)
-    values, vectors = np.linalg.eigh(embedding.cov[np.ix_(shown, pair, pair)])
+    values, vectors = np.linalg.eigh(embedding.cov[np.ix_(shown, np.array(pair), np.array(pair))])
     diameters = 4.0 * np.sqrt(np.maximum(values, 0.0))
     angles = np.degrees(np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]))
     ellipses = EllipseCollection(
