@@ -59,6 +59,7 @@ class ModelConfig(_Config):
     window: int | None = Field(
         default=None, ge=2, description="samples of the encoder's window; from the autocorrelation"
     )
+    encoder_sd: float = Field(default=0.5, gt=0, description="sd of the encoder's potentials at the start")
     n_components: int = Field(default=10, ge=1, description="principal components of the window that the network sees")
     lag: int | None = Field(default=None, ge=1, description="lag of conv-gru's delay vectors; from mutual information")
     potentials: Literal["emission*encoder", "encoder"] = Field(
@@ -89,7 +90,7 @@ class FitConfig(_Config):
     natural_rate: float = Field(default=0.1, gt=0, le=1, description="natural step and closed-form emission")
     start_rate: float = Field(default=0.5, gt=0, le=1, description="natural rate of the first iterations")
     start_iterations: int = Field(default=20, ge=0)
-    span_rate: float = Field(default=0.3, ge=0, le=1, description="share of segments with a span of potentials masked")
+    span_rate: float = Field(default=0.0, ge=0, le=1, description="share of segments with a span of potentials masked")
     gauge_at: tuple[int, ...] = Field(default=(), description="iterations at which coordinates are turned (gauge move)")
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"

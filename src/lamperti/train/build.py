@@ -67,7 +67,7 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
             jitter=config.jitter,
             rng=rng,
         ),
-        emission=start.start_emission(picture),
+        emission=start.start_emission(picture, tracks),
         initial=start.start_initial(picture),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
         exact_emission=config.potentials == "emission*encoder",
@@ -118,8 +118,8 @@ def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
 def _encoder(config: ModelConfig, skip: HankelSkip, n_channels: int, seed: int) -> AbstractEncoder:
     key = jax.random.key(seed)
     if config.encoder == "conv-gru":
-        return ConvGRU(skip, n_channels, lag=config.lag or 1, key=key)
-    return WindowMLP(skip, key=key)
+        return ConvGRU(skip, n_channels, lag=config.lag or 1, start_sd=config.encoder_sd, key=key)
+    return WindowMLP(skip, start_sd=config.encoder_sd, key=key)
 
 
 def make_smoother(

@@ -22,7 +22,7 @@ from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.initial import InitialState
 from lamperti.dynamics.mean import LinearMean, zero_mean
 from lamperti.dynamics.sparse_gp import DiffusionStep, SparseGPDynamics
-from lamperti.emissions.linear_gaussian import LinearGaussian, emission_moments, refit
+from lamperti.emissions.linear_gaussian import EmissionMoments, LinearGaussian, emission_moments, refit
 from lamperti.encoders import HankelSkip
 from lamperti.interfaces import AbstractKernel
 from lamperti.kernels import trainable
@@ -30,6 +30,8 @@ from lamperti.math.normal_gamma import posterior, prior
 
 _MAX_POINTS = 20_000
 _RIDGE = 1e-3
+# Noise at the start, in units of the signal's variance; smaller would pin the first chains to a wrong emission.
+_LEAST_NOISE = 1e-4
 # Weak prior of the precision: half a pseudo-observation, centred on the increments' own variance.
 _PRIOR_SHAPE = 0.5
 
@@ -76,10 +78,24 @@ def start_skip(picture: LinearPicture, dim: int, window: int) -> HankelSkip:
     )
 
 
-def start_emission(picture: LinearPicture) -> LinearGaussian:
-    """Least squares of the data on the embedded states."""
+def start_emission(picture: LinearPicture, tracks: Sequence[Track]) -> LinearGaussian:
+    """Least squares of the data on the embedded states, with the noise that the data's roughness allows at most.
+
+    The residual of that fit is not noise: a causal window lags behind the newest sample, and a start that takes the
+    lag for noise stays there (observation noise too large, diffusion too small)."""
     y, mask, x = jnp.asarray(picture.y)[None], jnp.asarray(picture.mask)[None], jnp.asarray(picture.x)[None, None]
-    return refit(emission_moments(y, mask, x)[0])
+    fitted = refit(emission_moments(y, mask, x)[0])
+    noise = np.clip(roughness(tracks), _LEAST_NOISE, np.maximum(np.asarray(fitted.noise), _LEAST_NOISE))
+    m = fitted.moments
+    # Moments that give this noise, so that the running average starts from it.
+    explained = jnp.einsum("pe,pe->p", jnp.concatenate([fitted.C, fitted.c[:, None]], axis=1), m.zy)
+    return refit(EmissionMoments(m.zz, m.zy, explained + jnp.asarray(noise)))
+
+
+def roughness(tracks: Sequence[Track]) -> Float[np.ndarray, " P"]:
+    """Variance of white noise that has the third differences of the data: an upper bound on observation noise."""
+    thirds = [np.diff(interpolate(t), 3, axis=0) for t in tracks if len(t.y) > 3]
+    return np.mean(np.concatenate(thirds) ** 2, axis=0) / 20.0 if thirds else np.full(tracks[0].y.shape[1], np.inf)
 
 
 def start_initial(picture: LinearPicture) -> InitialState:
@@ -103,7 +119,8 @@ def start_dynamics(
     x, dt = picture.x, picture.dt[:, None]
     mean = _regress(picture) if linear_mean else zero_mean(x.shape[1])
     residual = picture.dx - dt * np.asarray(mean(jnp.asarray(x)))
-    diffusion = np.maximum(np.mean(residual**2 / dt, axis=0), 1e-8)
+    # Windows that overlap have increments of rank P, so coordinates are given a common diffusion to start from.
+    diffusion = np.full(x.shape[1], max(np.mean(residual**2 / dt), 1e-8))
     # Half of what the linear part leaves is taken for drift, half for noise; amplitude^2 x diffusion is drift variance.
     drift_variance = np.maximum(np.var(residual / dt, axis=0), 1e-8)
     dynamics = SparseGPDynamics(
@@ -124,7 +141,7 @@ def start_dynamics(
         amplitude=positive(dynamics.amplitude),
         Z=dynamics.Z,
         mean=mean,
-        diffusion=positive(q.rate / q.shape),
+        diffusion=positive(diffusion),
         q=q,
         prior=dynamics.prior,
         jitter=dynamics.jitter,

@@ -16,7 +16,7 @@ from lamperti._params import realise
 from lamperti._typing import Array, Bool, Int, PRNGKeyArray, Scalar
 from lamperti.math.normal_gamma import weights
 from lamperti.model import LatentSDE, Segment
-from lamperti.objective import ElboTerms, elbo
+from lamperti.objective import ElboTerms, Sampled, elbo
 
 _MIN_SPAN = 3
 
@@ -145,19 +145,23 @@ class _Step:
         updates, opt_state = self.optimiser.update(grads, state.opt_state, params)
         updates = jax.tree.map(lambda u: rates.learning * u, updates)
         moved: Any = eqx.combine(optax.apply_updates(params, updates), fixed)
-        moved, halvings = conjugate_updates(moved, sampled, batch, rates.rho)
+        moved, halvings = conjugate_updates(moved, sampled, batch, keep, rates.rho)
 
         accepted = _all_finite((moved, opt_state, terms))
         kept = _choose(accepted, (moved, opt_state), (model, state.opt_state))
         return TrainState(kept[0], kept[1], key_next), StepReport(terms, accepted, halvings)
 
 
-def conjugate_updates(model: LatentSDE, sampled, batch: Segment, rho: Scalar) -> tuple[LatentSDE, Int[Array, ""]]:
+def conjugate_updates(
+    model: LatentSDE, sampled: Sampled, batch: Segment, keep: Bool[Array, "B T"] | None, rho: Scalar
+) -> tuple[LatentSDE, Int[Array, ""]]:
     """Natural step of the drift's posterior; closed-form emission and initial state."""
     realised = realise(model.dynamics)
     stepped, halvings = realised.natural_step(sampled.statistics, rho)
     lead = model.encoder.lead
-    emission = model.emission.updated(batch.y[:, lead:], batch.mask[:, lead:], sampled.x, rho)
+    # In a masked span the path is a forecast; its error is not observation noise.
+    seen = batch.mask[:, lead:] if keep is None else batch.mask[:, lead:] & keep[:, :, None]
+    emission = model.emission.updated(batch.y[:, lead:], seen, sampled.x, rho)
     initial = model.initial.updated(sampled.x[:, :, 0].reshape(-1, model.latent_dim), rho)
     model = eqx.tree_at(lambda m: (m.dynamics.q, m.emission, m.initial), model, (stepped.q, emission, initial))
     return model, halvings
