@@ -21,7 +21,7 @@ CASES = {
 }
 
 
-def run_case(name: str, iterations: int) -> dict:
+def run_case(name: str, iterations: int, n_samples: int = 10) -> dict:
     """Time one case in this process."""
     began = time.monotonic()
     import jax
@@ -43,7 +43,7 @@ def run_case(name: str, iterations: int) -> dict:
     segments = segment(tracks, length, model.encoder.lead)
     optimiser = make_optimiser(model, LearningRates())
     fit = FitConfig()
-    step = make_step(optimiser, n_samples=10, n_transitions=segments.n_transitions, span_rate=fit.span_rate)
+    step = make_step(optimiser, n_samples=n_samples, n_transitions=segments.n_transitions, span_rate=fit.span_rate)
     state = start_state(model, optimiser, key=jax.random.key(0))
     rng, schedule = np.random.default_rng(0), Schedule(0.1, 0.5, 20)
 

@@ -58,7 +58,10 @@ OPTIONS = {
     "out of range": (lambda: lp.FitConfig(max_iterations=0), "max_iterations.*got 0"),
     "of the wrong type": (lambda: lp.ModelConfig(latent_dim="three"), "latent_dim.*'three'"),
     "unknown smoother": (lambda: lp.ModelConfig(smoother="kalman"), "smoother"),
-    "unknown kernel": (lambda: lp.fit(GOOD, lp.ModelConfig(kernel="sq", window=5)), "unknown kernel 'sq'"),
+    "unknown kernel": (
+        lambda: lp.fit(GOOD, lp.ModelConfig(kernel="sq", window=5, latent_dim=2, lag=1)),
+        "unknown kernel 'sq'",
+    ),
     "no horizon": (lambda: lp.forecast(fitted.result(), GOOD, horizon=0), "horizon must be .* got 0"),
     "no samples": (lambda: lp.forecast(fitted.result(), GOOD, n_samples=-1), "n_samples must be"),
     "unknown start": (lambda: lp.forecast(fitted.result(), GOOD, start="middle"), "'filter' or 'encoder'"),
@@ -109,7 +112,7 @@ FILES = {
     "unknown option": (_csv(GOOD), ["--latent-dims", "3"], "--latent-dims"),
     "option out of range": (_csv(GOOD), ["--max-iterations", "0"], "max_iterations"),
     "option of the wrong type": (_csv(GOOD), ["--seed", "one"], "--seed"),
-    "unknown kernel": (_csv(GOOD), ["--kernel", "sq", "--window", "5"], "unknown kernel 'sq'"),
+    "unknown kernel": (_csv(GOOD), ["--kernel", "sq", "--window", "5", "--latent-dim", "2"], "unknown kernel 'sq'"),
     "unknown smoother": (_csv(GOOD), ["--smoother", "kalman"], "smoother"),
     "missing configuration": (_csv(GOOD), ["--config", "none.toml"], "none.toml"),
 }

@@ -117,15 +117,16 @@ def test_options_overrule_the_configuration_file(place, tmp_path, monkeypatch):
     assert seen["fit"] == fitted.FIT.model_copy(update={"max_minutes": 0.5, "seed": 7})
 
 
-def test_a_model_is_only_replaced_when_asked(place, run, tmp_path, monkeypatch, capsys):
+def test_a_model_is_only_replaced_when_asked(place, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(fit_code, "fit_series", lambda *args, **options: fitted.result())
-    write_run(fitted.result(), tmp_path)
-    (tmp_path / "notes.txt").write_text("mine")
-    assert _fit(place, tmp_path) == 2
+    folder = tmp_path / "run"
+    assert _fit(place, folder) == 0
+    (folder / "notes.txt").write_text("mine")
+    assert _fit(place, folder) == 2
     assert "--overwrite" in capsys.readouterr().err
-    assert _fit(place, tmp_path, "--overwrite") == 0
-    assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert not [p for p in tmp_path.parent.iterdir() if p.name.startswith(".")]
+    assert _fit(place, folder, "--overwrite") == 0
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_forecast_writes_what_the_library_gives(place, run, tmp_path):
