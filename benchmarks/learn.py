@@ -2,7 +2,7 @@
 
     python benchmarks/learn.py [--case NAME ...] [--seed 0] [--minutes 4.5] [--out benchmarks/results]
 
-Each case writes <out>/learn-<case>.json and .png. Skill fraction, oracle and climatology: docs/theory.md.
+Each case writes <out>/learn-<case>.json and two pictures. Skill fraction, oracle and climatology: docs/theory.md.
 ``--set key=value`` overrides a field of ModelConfig or FitConfig, for experiments.
 """
 
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 import lamperti as lp
+from lamperti import viz
 from lamperti.data import systems
 from lamperti.evaluation import invariants, oracles, scores
 from lamperti.evaluation.climatology import Climatology
@@ -218,6 +219,14 @@ def run(
     return report, result, train
 
 
+def draw(name: str, result: lp.FitResult, train: systems.Simulated, out: Path) -> None:
+    """Learned state space, and free-running paths beside real ones."""
+    series = train.series[0]
+    viz.write_png(viz.phase_space(result, series), out / f"learn-{name}-space.png")
+    paths = lp.simulate(result, n_steps=max(400, len(series)), n_paths=3, seed=1)
+    viz.write_png(viz.free_run(paths, series), out / f"learn-{name}-paths.png")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
@@ -229,9 +238,10 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     for name in args.case:
         print(name, flush=True)
-        report, _, _ = run(name, args.seed, args.minutes, args.overrides, args.out)
+        report, result, train = run(name, args.seed, args.minutes, args.overrides, args.out)
         (args.out / f"learn-{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
+        draw(name, result, train, args.out)
         print(json.dumps(report, indent=1), flush=True)
 
 

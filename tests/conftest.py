@@ -10,6 +10,8 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 # Must come before anything imports lamperti: annotations are checked in modules that are imported from here on.
-# Packages are named one by one because beartype refuses ``typing.Self`` on methods decorated singly, as here.
-CHECKED = ("math", "dynamics", "smoothers", "testing")
-install_import_hook([f"lamperti.{name}" for name in CHECKED], "beartype.beartype")
+# ``config`` is left out: beartype refuses ``typing.Self`` on a method that is decorated by itself, as the hook does.
+_PACKAGE = Path(__file__).parents[1] / "src" / "lamperti"
+_UNCHECKED = {"__init__", "__pycache__", "config"}
+_CHECKED = sorted({path.stem for path in _PACKAGE.iterdir()} - _UNCHECKED)
+install_import_hook([f"lamperti.{name}" for name in _CHECKED], "beartype.beartype")

@@ -14,7 +14,7 @@ class ProgressLine:
     """Used as a context; called with each record of the history."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console = Console(stderr=True, highlight=False, markup=False)
         self.latest: Record | None = None
         self.best = -float("inf")
         self.began = self.reported = time.monotonic()

@@ -72,7 +72,7 @@ def demo(
     setting = _SYSTEMS[name]
     place = Path(f"demo-{name}") if out is None else out
     fit_config = FitConfig(seed=seed, max_minutes=minutes, max_iterations=max_iterations)
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     with output_folder(place, overwrite=True) as folder:
         data = setting.simulate(_N_TRAIN + _N_SHOWN, setting.n_samples, setting.dt, observation_noise=_NOISE, seed=seed)
         console.print(

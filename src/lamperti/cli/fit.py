@@ -83,7 +83,7 @@ def fit(
         with ProgressLine() as progress:
             result = fit_series(series, model_config, fit_config, progress=progress)
         write_run(result, folder)
-    Console(highlight=False).print(f"{out}: {summary(result)}.", soft_wrap=True)
+    Console(highlight=False, markup=False).print(f"{out}: {summary(result)}.", soft_wrap=True)
     return 130 if result.history.status == "interrupted" else 0
 
 

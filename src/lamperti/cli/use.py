@@ -7,12 +7,14 @@ import numpy as np
 from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lamperti import api
 from lamperti._errors import ConfigError
 from lamperti.cli._output import check_output_file
 from lamperti.cli._run import summary
 from lamperti.cli._source import Source
+from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.io import load
 
 Run = Annotated[Path, Parameter(name="RUN")]
@@ -121,23 +123,26 @@ def info(run: Run, /) -> None:
     result = load(run)
     m, scaler = result.config.model, result.scaler
     diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
-    noise = np.sqrt(np.asarray(result.model.emission.noise)) * scaler.scale
-    table = Table.grid(padding=(0, 2))
-    for name, value in {
+    rows = {
         "channels": ", ".join(result.names),
         "latent dimension": result.model.latent_dim,
         "time step": f"{scaler.time_unit:g}",
         "drift": f"{m.kernel} kernel, {m.n_inducing} inducing inputs, {'linear' if m.linear_mean else 'zero'} mean",
         "encoder": f"{m.encoder}, window {m.window}",
         "smoother": m.smoother,
-        "observation noise": ", ".join(f"{name} {s:.3g}" for name, s in zip(result.names, noise, strict=True)),
         "diffusion": ", ".join(
             f"x{i + 1} {g:.3g} ± {s:.1g}" for i, (g, s) in enumerate(zip(diffusion, sd, strict=True))
         ),
         "training": summary(result),
-    }.items():
-        table.add_row(f"[bold]{name}[/]", str(value))
-    Console(highlight=False).print(table)
+    }
+    emission = result.model.emission
+    if isinstance(emission, LinearGaussian):
+        noise = scaler.unscale_sd(np.sqrt(np.asarray(emission.noise)))
+        rows["observation noise"] = ", ".join(f"{name} {s:.3g}" for name, s in zip(result.names, noise, strict=True))
+    table = Table.grid(padding=(0, 2))
+    for name, value in rows.items():
+        table.add_row(Text(name, style="bold"), Text(str(value)))
+    Console(highlight=False, markup=False).print(table)
 
 
 def _write(out: Path, parts: list[Columns], label: str = "series", *, always: bool = False) -> None:
@@ -149,4 +154,4 @@ def _write(out: Path, parts: list[Columns], label: str = "series", *, always: bo
         columns[label] = np.concatenate([np.full(len(part["time"]), i) for i, part in enumerate(parts)])
     columns |= {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     write_csv(out, columns)
-    Console(highlight=False).print(f"{out}: {len(columns['time'])} rows.", soft_wrap=True)
+    Console(highlight=False, markup=False).print(f"{out}: {len(columns['time'])} rows.", soft_wrap=True)

@@ -101,7 +101,7 @@ def check_smoother(smoother: AbstractSmoother, *, rtol: float = 1e-6) -> None:
     found = found._replace(mean=found.mean[:, :n], cov=found.cov[:, :n])
     _compare(found, exact, random, rtol, " with a padded tail")
     if not random:
-        _check_density(paths.x[0, :, :n], paths.log_q[0], exact, " with a padded tail")
+        _check_density(np.asarray(paths.x[0, :, :n]), np.asarray(paths.log_q[0]), exact, " with a padded tail")
 
 
 def _summarise(chain: AbstractChain) -> _Summary:
@@ -203,8 +203,8 @@ def _check_samples(paths: PathSamples, exact: DensePath, random: bool) -> None:
     _within_errors(-log_q.ravel(), np.asarray(exact.entropy), "log_q does not average to minus the entropy")
 
 
-def _check_density(x: Array, log_q: Array, exact: DensePath, where: str) -> None:
+def _check_density(x: np.ndarray, log_q: np.ndarray, exact: DensePath, where: str) -> None:
     np.testing.assert_allclose(
-        log_q, exact.log_density(np.asarray(x)), rtol=1e-8, atol=1e-8,
+        log_q, exact.log_density(x), rtol=1e-8, atol=1e-8,
         err_msg=f"log_q is not the log-density of the samples{where}",
     )  # fmt: skip
