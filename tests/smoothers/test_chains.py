@@ -5,8 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamperti.interfaces import Potentials
+from lamperti.interfaces import AffineStep, Potentials
 from lamperti.smoothers import Linearised, Particle
+from lamperti.testing import dense_path
 from lamperti.testing._smoothers import linear_problem
 
 LENGTH = 14
@@ -56,6 +57,17 @@ def test_potentials_are_added_not_averaged():
     whole = run(Linearised(), problem)
     product = run(Linearised(), problem._replace(potentials=halves * halves))
     np.testing.assert_allclose(product[-1].mean, whole[-1].mean, rtol=1e-10)
+
+
+def test_a_path_of_one_state_is_a_gaussian():
+    problem = linear_problem(LENGTH)
+    first = Potentials(problem.potentials.precision[:1], problem.potentials.information[:1])
+    problem = problem._replace(potentials=first, dt=problem.dt[:0])
+    exact = dense_path(problem.initial, AffineStep(*(jnp.zeros((0, 2) + (2,) * k) for k in (1, 0, 1))), first)
+    paths, entropy, log_z, _ = run(Linearised(), problem)
+    np.testing.assert_allclose(entropy, exact.entropy, rtol=1e-8)
+    np.testing.assert_allclose(log_z, exact.log_normaliser, rtol=1e-8)
+    np.testing.assert_allclose(paths.log_q, exact.log_density(np.asarray(paths.x)), rtol=1e-8)
 
 
 def test_particle_error_falls_with_the_square_root_of_the_number_of_particles():

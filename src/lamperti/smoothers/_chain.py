@@ -101,7 +101,9 @@ def unlink(steps: AffineStep, link: Bool[Array, "*b"]) -> AffineStep:
 
 
 def valid_steps(link: Bool[Array, " N"]) -> Bool[Array, " T"]:
-    """A state counts when it is linked to a neighbour."""
+    """A state counts when it is linked to a neighbour, or when it is the only one."""
+    if link.shape[0] == 0:
+        return jnp.ones(1, dtype=bool)
     edge = jnp.zeros(1, dtype=bool)
     return jnp.concatenate([link, edge]) | jnp.concatenate([edge, link])
 

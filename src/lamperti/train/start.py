@@ -30,6 +30,7 @@ from lamperti.math.normal_gamma import posterior, prior
 
 _MAX_POINTS = 20_000
 _RIDGE = 1e-3
+_LEAST_SHARE = 0.1
 # Noise at the start, in units of the signal's variance; smaller would pin the first chains to a wrong emission.
 _LEAST_NOISE = 1e-4
 # Weak prior of the precision: half a pseudo-observation, centred on the increments' own variance.
@@ -119,9 +120,8 @@ def start_dynamics(
     x, dt = picture.x, picture.dt[:, None]
     mean = _regress(picture) if linear_mean else zero_mean(x.shape[1])
     residual = picture.dx - dt * np.asarray(mean(jnp.asarray(x)))
-    # Windows that overlap have increments of rank P, so coordinates are given a common diffusion to start from.
-    diffusion = np.full(x.shape[1], max(np.mean(residual**2 / dt), 1e-8))
-    # Half of what the linear part leaves is taken for drift, half for noise; amplitude^2 x diffusion is drift variance.
+    diffusion = np.maximum(np.mean(residual**2 / dt, axis=0), 1e-8)
+    # amplitude^2 x diffusion is the prior variance of the drift.
     drift_variance = np.maximum(np.var(residual / dt, axis=0), 1e-8)
     dynamics = SparseGPDynamics(
         kernels=kernels,
@@ -141,12 +141,19 @@ def start_dynamics(
         amplitude=positive(dynamics.amplitude),
         Z=dynamics.Z,
         mean=mean,
-        diffusion=positive(diffusion),
+        diffusion=positive(_shared_noise(np.asarray(q.rate / q.shape))),
         q=q,
         prior=dynamics.prior,
         jitter=dynamics.jitter,
         diffusion_step=diffusion_step,
     )
+
+
+def _shared_noise(residual: Float[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
+    """Diffusion to start from: what the regression leaves, but nowhere far below the mean over coordinates.
+
+    Windows that overlap have increments of rank P, so some coordinates look free of noise that are not."""
+    return np.maximum(residual, _LEAST_SHARE * np.mean(residual))
 
 
 @jax.jit
