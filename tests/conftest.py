@@ -10,8 +10,9 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 # Must come before anything imports lamperti: annotations are checked in modules that are imported from here on.
-# ``config`` is left out: beartype refuses ``typing.Self`` on a method that is decorated by itself, as the hook does.
+# Left out: ``config``, because beartype refuses ``typing.Self`` on a method that is decorated by itself, as the hook
+# does; ``interfaces``, because a stack of affine steps has a leading axis that its fields do not name.
 _PACKAGE = Path(__file__).parents[1] / "src" / "lamperti"
-_UNCHECKED = {"__init__", "__pycache__", "config"}
+_UNCHECKED = {"__init__", "__pycache__", "config", "interfaces"}
 _CHECKED = sorted({path.stem for path in _PACKAGE.iterdir()} - _UNCHECKED)
 install_import_hook([f"lamperti.{name}" for name in _CHECKED], "beartype.beartype")

@@ -59,6 +59,9 @@ class _Talkative(AbstractEncoder):
 
     lead: int = 0
 
+    def turned(self, T):
+        raise NotImplementedError
+
     def __call__(self, y, mask, dt):
         precision = jnp.broadcast_to(jnp.eye(y.shape[1]), (*y.shape, y.shape[1]))
         return Encoding(y, Potentials(precision, y), jnp.ones(y.shape[0], dtype=bool))
@@ -68,6 +71,9 @@ class _OffCentre(AbstractEncoder):
     """Its potentials point elsewhere than its mean."""
 
     lead: int = 0
+
+    def turned(self, T):
+        raise NotImplementedError
 
     def __call__(self, y, mask, dt):
         known = jnp.any(mask, axis=1)
@@ -110,6 +116,12 @@ class _Scaled(AbstractEmission):
 
     def log_density(self, y, mask, x):
         return self.inner.log_density(y, mask, x)
+
+    def updated(self, y, mask, x, rate):
+        return _Scaled(self.inner.updated(y, mask, x, rate), self.weight)
+
+    def turned(self, T):
+        return _Scaled(self.inner.turned(T), self.weight)
 
     def mean(self, x):
         return self.inner.mean(x)

@@ -18,6 +18,7 @@ def check_emission(emission: AbstractEmission, dim: int, n_channels: int, *, exa
 
     Hidden values change nothing, and a sample of which nothing was seen says nothing; samples scatter around
     ``mean``; with ``exact`` (a likelihood that is Gaussian in x) the potentials are the likelihood itself.
+    ``turned`` says the same in other coordinates; ``updated`` with rate one does not fit its data worse.
     """
     assert isinstance(emission, AbstractEmission), f"{type(emission).__name__} is not an AbstractEmission"
     rng = np.random.default_rng(0)
@@ -30,6 +31,8 @@ def check_emission(emission: AbstractEmission, dim: int, n_channels: int, *, exa
     if exact:
         _check_likelihood(emission, x, y, mask)
     _check_samples(emission, x)
+    _check_turned(emission, x, y, mask)
+    _check_updated(emission, dim)
     gradient = jax.grad(lambda a: emission.log_density(y, mask, a))(x)
     assert np.all(np.isfinite(gradient)), "the gradient of log_density is not finite"
 
@@ -59,6 +62,31 @@ def _check_likelihood(emission: AbstractEmission, x: jax.Array, y: jax.Array, ma
         potentials.log_value(other) - potentials.log_value(x), change, rtol=1e-8, atol=1e-8,
         err_msg="potentials are not the likelihood as a function of x",
     )  # fmt: skip
+
+
+def _check_turned(emission: AbstractEmission, x: jax.Array, y: jax.Array, mask: jax.Array) -> None:
+    d = x.shape[1]
+    T = jnp.asarray(np.eye(d) + 0.3 * np.random.default_rng(1).normal(size=(d, d)))
+    turned = emission.turned(T)
+    np.testing.assert_allclose(
+        turned.mean(x @ T.T), emission.mean(x), rtol=1e-8, atol=1e-10, err_msg="turned(T) changes mean at T x"
+    )
+    np.testing.assert_allclose(
+        turned.log_density(y, mask, x @ T.T), emission.log_density(y, mask, x), rtol=1e-8,
+        err_msg="turned(T) changes log_density at T x",
+    )  # fmt: skip
+
+
+def _check_updated(emission: AbstractEmission, dim: int) -> None:
+    x = jax.random.normal(jax.random.key(2), (64, dim))
+    y = emission.sample(x, key=jax.random.key(3))
+    mask = jnp.ones(y.shape, dtype=bool)
+    updated = emission.updated(y[None], mask[None], x[None, None], jnp.asarray(1.0))
+    before, after = (float(e.log_density(y, mask, x)) for e in (emission, updated))
+    # The slack is for a ridge or a floor of the refit.
+    assert after >= before - 1e-4 * abs(before), (
+        f"updated(rate=1) fits its own data worse: log-density {after:g} after {before:g}"
+    )
 
 
 def _check_samples(emission: AbstractEmission, x: jax.Array) -> None:

@@ -15,6 +15,7 @@ def check_encoder(encoder: AbstractEncoder, n_channels: int) -> None:
 
     The potentials are positive semi-definite, centred on ``mean`` where the encoder knows something, and say
     nothing where it does not; a series of which nothing was seen is not known anywhere. One state is enough.
+    ``turned`` gives the same potentials in other coordinates.
     """
     assert isinstance(encoder, AbstractEncoder), f"{type(encoder).__name__} is not an AbstractEncoder"
     assert encoder.lead >= 0, f"lead is {encoder.lead}; it counts samples, so it cannot be negative"
@@ -34,6 +35,7 @@ def check_encoder(encoder: AbstractEncoder, n_channels: int) -> None:
     assert not np.any(encoder(y, ~everything, dt).known), "the encoder claims to know a series it has not seen"
     first = encoder.lead + 1
     _check_encoding(encoder(y[:first], everything[:first], dt[: first - 1]), 1)
+    _check_turned(encoder, y, partly, dt)
     _check_gradient(encoder, y, partly, dt)
 
 
@@ -53,6 +55,23 @@ def _check_encoding(found: Encoding, n: int) -> None:
     np.testing.assert_allclose(
         h[known], centre[known], rtol=1e-6, atol=1e-8, err_msg="potentials are not centred on mean"
     )
+
+
+def _check_turned(encoder: AbstractEncoder, y: jax.Array, mask: jax.Array, dt: jax.Array) -> None:
+    before = encoder(y, mask, dt)
+    d = before.mean.shape[1]
+    T = np.eye(d) + 0.3 * np.random.default_rng(1).normal(size=(d, d))
+    after, back = encoder.turned(jnp.asarray(T))(y, mask, dt), np.linalg.inv(T)
+    pairs = {
+        "mean": (after.mean, np.asarray(before.mean) @ T.T),
+        "precision": (after.potentials.precision, back.T @ np.asarray(before.potentials.precision) @ back),
+        "information": (after.potentials.information, np.asarray(before.potentials.information) @ back),
+    }
+    for name, (found, expected) in pairs.items():
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(
+            found, expected, rtol=1e-6, atol=1e-8 * scale, err_msg=f"turned(T) does not turn the {name}"
+        )
 
 
 def _check_gradient(encoder: AbstractEncoder, y: jax.Array, mask: jax.Array, dt: jax.Array) -> None:
