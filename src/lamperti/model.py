@@ -3,10 +3,9 @@
 Works in standardised units of value and time; lamperti.api converts.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 from lamperti._params import realise
 from lamperti._typing import Array, Bool, Float, PRNGKeyArray
@@ -77,19 +76,15 @@ class LatentSDE(eqx.Module):
 
     def check(self) -> None:
         """Refuse a combination of parts that cannot work, before anything is trained."""
-        shape: Any = jax.ShapeDtypeStruct
-        segment = Segment(
-            shape((self.encoder.lead + 3, self.n_channels), float),
-            shape((self.encoder.lead + 3, self.n_channels), bool),
-            shape((self.encoder.lead + 2,), float),
-            shape((self.encoder.lead + 2,), bool),
-        )
+        n = self.encoder.lead + 3
 
-        def run(model: LatentSDE, segment: Segment, key: PRNGKeyArray) -> AbstractChain:
+        def run(model: LatentSDE, key: PRNGKeyArray) -> AbstractChain:
             model = realise(model)
+            y, mask = jnp.zeros((n, self.n_channels)), jnp.ones((n, self.n_channels), dtype=bool)
+            segment = Segment(y, mask, jnp.ones(n - 1), jnp.ones(n - 1, dtype=bool))
             return model.chain(segment, model.dynamics.condition(), key=key)
 
-        eqx.filter_eval_shape(run, self, segment, jax.random.key(0))
+        eqx.filter_eval_shape(run, self, jax.random.key(0))
 
     @property
     def n_channels(self) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lamperti.emissions import LinearGaussian
-from lamperti.emissions.linear_gaussian import EmissionMoments
+from lamperti.emissions.linear_gaussian import emission_moments, refit
 from lamperti.encoders import ConvGRU, HankelSkip, WindowMLP
 from lamperti.interfaces import (
     AbstractEmission,
@@ -34,11 +34,12 @@ def skip():
 
 
 def emission():
+    """Fitted to data, so that its running averages belong to it."""
     rng = np.random.default_rng(0)
-    nothing = EmissionMoments(jnp.zeros((2, 4, 4)), jnp.zeros((2, 4)), jnp.zeros(2))
-    return LinearGaussian(
-        jnp.asarray(rng.normal(size=(2, DIM))), jnp.asarray([0.3, -0.2]), jnp.asarray([0.1, 0.4]), nothing
-    )
+    x = rng.normal(size=(1, 1, 300, DIM))
+    y = x[:, 0] @ rng.normal(size=(DIM, N_CHANNELS)) + 0.3 + 0.5 * rng.normal(size=(1, 300, N_CHANNELS))
+    moments, _ = emission_moments(jnp.asarray(y), jnp.ones(y.shape, dtype=bool), jnp.asarray(x))
+    return refit(moments)
 
 
 @pytest.mark.parametrize(
