@@ -64,7 +64,6 @@ OPTIONS = {
     ),
     "no horizon": (lambda: lp.forecast(fitted.result(), GOOD, horizon=0), "horizon must be .* got 0"),
     "no samples": (lambda: lp.forecast(fitted.result(), GOOD, n_samples=-1), "n_samples must be"),
-    "unknown start": (lambda: lp.forecast(fitted.result(), GOOD, start="middle"), "'filter' or 'encoder'"),
 }
 
 

@@ -166,6 +166,7 @@ def _settings(fit: FitConfig) -> Settings:
         batch_size=fit.batch_size,
         n_samples=fit.n_samples,
         span_rate=fit.span_rate,
+        follow=fit.encoder_follow,
         gauge_at=fit.gauge_at,
         validate_every=fit.validate_every,
         patience=fit.patience,

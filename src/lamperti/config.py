@@ -80,7 +80,9 @@ class FitConfig(_Config):
 
     seed: int = Field(default=0, ge=0)
     max_iterations: int = Field(default=1500, ge=1)
-    max_minutes: float | None = Field(default=None, gt=0, description="stop (and anneal) by the clock as well")
+    max_minutes: float | None = Field(
+        default=None, gt=0, description="stop (and anneal) by the clock as well; compiling not counted"
+    )
     batch_size: int = Field(default=16, ge=1, description="segments an iteration")
     segment_length: int = Field(default=100, ge=2, description="samples of a segment's chain")
     n_samples: int = Field(default=4, ge=1, description="paths drawn from each chain")
@@ -91,6 +93,11 @@ class FitConfig(_Config):
     start_rate: float = Field(default=0.5, gt=0, le=1, description="natural rate of the first iterations")
     start_iterations: int = Field(default=20, ge=0)
     span_rate: float = Field(default=0.0, ge=0, le=1, description="share of segments with a span of potentials masked")
+    encoder_follow: float = Field(
+        default=1.0,
+        ge=0,
+        description="weight that keeps the encoder's means, where the drift is linearised, on the chain",
+    )
     gauge_at: tuple[int, ...] = Field(default=(), description="iterations at which coordinates are turned (gauge move)")
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"

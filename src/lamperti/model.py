@@ -67,12 +67,24 @@ class LatentSDE(eqx.Module):
         key: PRNGKeyArray,
     ) -> AbstractChain:
         """q(x) of one segment; potentials are silent where ``keep`` is False."""
+        return self.encode_chain(segment, transition, keep=keep, key=key)[1]
+
+    def encode_chain(
+        self,
+        segment: Segment,
+        transition: AbstractTransition,
+        *,
+        keep: Bool[Array, " T"] | None = None,
+        key: PRNGKeyArray,
+    ) -> tuple[Encoding, AbstractChain]:
+        """What the encoder says, and the chain that comes of it."""
         encoding, potentials = self.potentials(segment)
         if keep is not None:
             potentials = potentials.masked(keep)
         part = segment.chain_part(self.encoder.lead)
         initial = self.initial.gaussian()
-        return self.smoother(transition, initial, potentials, part.dt, points=encoding.mean, link=part.link, key=key)
+        chain = self.smoother(transition, initial, potentials, part.dt, points=encoding.mean, link=part.link, key=key)
+        return encoding, chain
 
     def check(self) -> None:
         """Refuse a combination of parts that cannot work, before anything is trained."""

@@ -35,10 +35,12 @@ class ElboTerms(eqx.Module):
 
 
 class Sampled(eqx.Module):
-    """Paths of a batch and the natural step's statistics of them (over the whole data set)."""
+    """Paths of a batch, the natural step's statistics of them (over the whole data set), and how far the encoder is
+    from them."""
 
     x: Float[Array, "B S T D"]
     statistics: Statistics
+    encoder_error: Scalar
 
 
 def elbo(
@@ -58,11 +60,11 @@ def elbo(
 
     def draw(segment: Segment, keep_one, key):
         key_chain, key_sample = jax.random.split(key)
-        chain = model.chain(segment, transition, keep=keep_one, key=key_chain)
-        return chain.sample(n_samples, key=key_sample)
+        encoding, chain = model.encode_chain(segment, transition, keep=keep_one, key=key_chain)
+        return chain.sample(n_samples, key=key_sample), encoding
 
     axes = (0, None if keep is None else 0, 0)
-    paths = jax.vmap(draw, in_axes=axes)(batch, keep, jax.random.split(key, n_series))
+    paths, encoding = jax.vmap(draw, in_axes=axes)(batch, keep, jax.random.split(key, n_series))
     first = model.initial.gaussian()
     parts = jax.vmap(lambda s: s.chain_part(lead))(batch)
 
@@ -78,7 +80,18 @@ def elbo(
         entropy=-scale * jnp.sum(paths.log_q) / n_samples,
         kl=model.dynamics.kl(weights),
     )
-    return terms, Sampled(paths.x, jax.tree.map(lambda t: scale * t, statistics))
+    counted = encoding.known[:, :-1] & parts.link
+    stray = encoder_error(encoding.mean[:, :-1], paths.x[:, :, :-1], counted)
+    return terms, Sampled(paths.x, jax.tree.map(lambda t: scale * t, statistics), stray)
+
+
+def encoder_error(mean: Float[Array, "B N D"], x: Float[Array, "B S N D"], counted: Bool[Array, "B N"]) -> Scalar:
+    """Mean squared distance of the encoder's means from the chain's, in units of the states' variance. The chain is a
+    constant here: it is the encoder that must follow."""
+    target = jax.lax.stop_gradient(jnp.mean(x, axis=1))
+    spread = jnp.var(target, axis=(0, 1)) + 1e-12
+    each = jnp.mean((mean - target) ** 2 / spread, axis=-1)
+    return jnp.sum(jnp.where(counted, each, 0.0)) / jnp.maximum(jnp.sum(counted), 1)
 
 
 def transition_terms(

@@ -45,6 +45,7 @@ class Settings:
     batch_size: int
     n_samples: int
     span_rate: float
+    follow: float
     gauge_at: tuple[int, ...]
     validate_every: int
     patience: int
@@ -97,6 +98,7 @@ class _Run:
             n_samples=settings.n_samples,
             n_transitions=segments.n_transitions,
             span_rate=settings.span_rate,
+            follow=settings.follow,
         )
         self.score = make_score(n_samples=_SCORE_SAMPLES)
         self.rng = np.random.default_rng(settings.seed)
@@ -207,6 +209,8 @@ def _loop(run: _Run, progress: Progress | None) -> Status:
         if iteration in settings.gauge_at:
             run.turn()
         report = run.iterate(iteration)
+        if iteration == 1:
+            run.began = time.monotonic()  # compiling is not training: the budget starts here
         last = iteration == settings.max_iterations or run.elapsed >= settings.max_seconds
         if iteration % settings.validate_every == 0 or last:
             value = run.validate(iteration, report.terms)

@@ -102,17 +102,25 @@ def make_step(
     n_samples: int,
     n_transitions: int,
     span_rate: float,
+    follow: float = 0.0,
 ) -> "_Step":
     """The jitted step: (batch, state, rates) -> (state, report). It is compiled once for each shape of batch."""
-    return _Step(optimiser, n_samples, n_transitions, span_rate)
+    return _Step(optimiser, n_samples, n_transitions, span_rate, follow)
 
 
 class _Step:
     """A jitted step that counts its traces, so that a test can say there was one."""
 
-    def __init__(self, optimiser: optax.GradientTransformation, n_samples: int, n_transitions: int, span_rate: float):
+    def __init__(
+        self,
+        optimiser: optax.GradientTransformation,
+        n_samples: int,
+        n_transitions: int,
+        span_rate: float,
+        follow: float,
+    ):
         self.optimiser, self.n_samples, self.span_rate = optimiser, n_samples, span_rate
-        self.n_transitions = n_transitions
+        self.n_transitions, self.follow = n_transitions, follow
         self.traces = 0
         self._jitted = eqx.filter_jit(self._step, donate="all-except-first")
 
@@ -139,7 +147,9 @@ class _Step:
                 keep=keep,
                 key=key_elbo,
             )
-            return -terms.total / self.n_transitions, (terms, jax.lax.stop_gradient(sampled))
+            # The second part moves the encoder only; the bound that is reported does not have it.
+            cost = -terms.total / self.n_transitions + self.follow * sampled.encoder_error
+            return cost, (terms, jax.lax.stop_gradient(sampled))
 
         (_, (terms, sampled)), grads = jax.value_and_grad(loss, has_aux=True)(params)
         updates, opt_state = self.optimiser.update(grads, state.opt_state, params)
