@@ -37,17 +37,14 @@ def setting(tracks):
     return model, segments, optimiser, step
 
 
-def test_step_is_traced_once_while_rates_change_and_improves_the_bound(setting):
+def test_step_is_traced_once_while_rates_change(setting):
     model, segments, optimiser, step = setting
     state = start_state(model, optimiser, key=jax.random.key(0))
     rng, schedule = np.random.default_rng(0), Schedule(0.1, 0.5, 3)
-    totals = []
-    for i in range(30):
-        state, report = step(as_segment(segments.draw(rng, 4)), state, schedule.at(i, i / 30))
+    for i in range(8):
+        state, report = step(as_segment(segments.draw(rng, 4)), state, schedule.at(i, i / 8))
         assert bool(report.accepted)
-        totals.append(float(report.terms.total))
     assert step.traces == 1
-    assert np.mean(totals[-8:]) > np.mean(totals[:8])
 
 
 def test_step_that_is_not_finite_is_refused_and_changes_nothing(setting):
