@@ -163,7 +163,7 @@ def test_training_step_does_not_hang_on_two_cores(tmp_path):
         [sys.executable, "-c", _HANG.format(benchmarks=os.path.abspath(benchmarks))],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         env=clean,
         cwd=tmp_path,
         check=False,
