@@ -41,7 +41,7 @@ def run_case(name: str, iterations: int, n_samples: int = 10) -> dict:
     tracks = [Track(scaler.values(s.values), s.mask, scaler.steps(s.steps)) for s in series]
     model = build_model(choose(ModelConfig(**case), tracks), tracks, seed=0)
     segments = segment(tracks, length, model.encoder.lead)
-    optimiser = make_optimiser(model, LearningRates())
+    optimiser = make_optimiser(LearningRates())
     fit = FitConfig()
     step = make_step(optimiser, n_samples=n_samples, n_transitions=segments.n_transitions, span_rate=fit.span_rate)
     state = start_state(model, optimiser, key=jax.random.key(0))

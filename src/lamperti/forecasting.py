@@ -11,12 +11,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from lamperti._compile import compiled
 from lamperti._params import realise
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.dynamics.sparse_gp import DriftDraws
 from lamperti.math.resampling import systematic
 from lamperti.model import LatentSDE, Segment
-from lamperti.smoothers.particle import Cloud, move_particles, start_particles
+from lamperti.smoothers.particle import Cloud, move_particles, proposals, start_particles
 
 Start = Literal["filter", "encoder"]
 
@@ -28,7 +29,7 @@ class ContextState(eqx.Module):
     least_ess: Scalar
 
 
-@eqx.filter_jit
+@compiled
 def filter_context(
     model: LatentSDE, segment: Segment, *, n_samples: int, n_particles: int, key: PRNGKeyArray
 ) -> ContextState:
@@ -44,21 +45,19 @@ def filter_context(
 
     def forward(state, inputs):
         cloud, least = state
-        link = inputs[3]
-        moved, _, ess, _, _ = move_particles(transition, cloud, *inputs)
+        steps, key = inputs
+        moved = move_particles(transition, cloud, steps, key)
         # After the end of the series (padding) the particles stay where they are.
-        kept = jax.tree.map(lambda a, b: jnp.where(link, a, b), moved, cloud)
-        return (Cloud(*kept), jnp.where(link, jnp.minimum(least, ess / n_particles), least)), None
+        kept = jax.tree.map(lambda a, b: jnp.where(steps.link, a, b), moved.cloud, cloud)
+        return (Cloud(*kept), jnp.where(steps.link, jnp.minimum(least, moved.ess / n_particles), least)), None
 
-    n_steps = part.dt.shape[0]
-    inputs = (likelihood.precision[1:], likelihood.information[1:], part.dt, part.link)
-    (cloud, least), _ = jax.lax.scan(
-        forward, (cloud, jnp.asarray(1.0)), (*inputs, jax.random.split(key_filter, n_steps))
-    )
+    steps = proposals(transition, likelihood, part.dt, part.link)
+    keys = jax.random.split(key_filter, part.dt.shape[0])
+    (cloud, least), _ = jax.lax.scan(forward, (cloud, jnp.asarray(1.0)), (steps, keys))
     return ContextState(cloud.x[systematic(cloud.log_w, key=key_pick, n=n_samples)], least)
 
 
-@eqx.filter_jit
+@compiled
 def encode_context(model: LatentSDE, segment: Segment, *, n_samples: int, key: PRNGKeyArray) -> ContextState:
     """Draws from the last state of the model's chain. Padding says nothing and is unlinked, so the last linked state
     is found by walking the smoothed paths."""
@@ -69,7 +68,7 @@ def encode_context(model: LatentSDE, segment: Segment, *, n_samples: int, key: P
     return ContextState(chain.sample(n_samples, key=key_sample).x[:, last], jnp.asarray(1.0))
 
 
-@eqx.filter_jit
+@compiled
 def roll_out(draws: DriftDraws, x: Float[Array, "S D"], *, n_steps: int, key: PRNGKeyArray) -> Float[Array, "S H D"]:
     """Euler-Maruyama, one drift function a path from beginning to end."""
     root = jnp.sqrt(draws.diffusion)
@@ -82,27 +81,27 @@ def roll_out(draws: DriftDraws, x: Float[Array, "S D"], *, n_steps: int, key: PR
     return jnp.swapaxes(path, 0, 1)
 
 
-@eqx.filter_jit
+@compiled
 def draw_drifts(model: LatentSDE, *, n: int, uncertain: bool, key: PRNGKeyArray) -> DriftDraws:
     """n drift functions from the posterior, or n times its mean."""
     dynamics = realise(model).dynamics
     return dynamics.draw(n, key=key) if uncertain else dynamics.central(n)
 
 
-@eqx.filter_jit
+@compiled
 def smooth(model: LatentSDE, segment: Segment, *, key: PRNGKeyArray):
     """Marginals of the states of one series."""
     model = realise(model)
     return model.chain(segment, model.dynamics.condition(), key=key).marginals()
 
 
-@eqx.filter_jit
+@compiled
 def emit(model: LatentSDE, x: Float[Array, "S H D"], *, noise: bool, key: PRNGKeyArray) -> Float[Array, "S H P"]:
     """Observations of states, with or without observation noise."""
     return model.emission.sample(x, key=key) if noise else model.emission.mean(x)
 
 
-@eqx.filter_jit
+@compiled
 def drift_moments(model: LatentSDE, x: Float[Array, "K D"]) -> tuple[Array, Array]:
     """Mean and sd of the drift at points, in the model's units."""
     transition = realise(model).dynamics.condition()

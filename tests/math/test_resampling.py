@@ -1,10 +1,10 @@
-"""Systematic resampling."""
+"""Systematic resampling and independent draws."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamperti.math.resampling import effective_sample_size, systematic
+from lamperti.math.resampling import effective_sample_size, pick, systematic
 
 
 def test_every_particle_is_taken_floor_or_ceiling_of_its_share():
@@ -34,3 +34,12 @@ def test_a_particle_without_weight_is_never_taken():
 def test_effective_sample_size_counts_equal_weights_and_forgets_scale():
     np.testing.assert_allclose(effective_sample_size(jnp.full(8, -700.0)), 8.0)
     np.testing.assert_allclose(effective_sample_size(jnp.asarray([5.0, -jnp.inf, -jnp.inf])), 1.0)
+
+
+def test_independent_draws_have_the_probabilities_of_the_weights():
+    logits = jnp.asarray([-jnp.inf, 0.0, -1.0, 3.0, -jnp.inf]) + 500.0
+    n = 20_000
+    uniform = jax.random.uniform(jax.random.key(0), (n,)).at[0].set(0.0)
+    share = np.bincount(pick(jnp.broadcast_to(logits, (n, 5)), uniform=uniform), minlength=5) / n
+    p = np.asarray(jax.nn.softmax(logits))
+    assert np.all(np.abs(share - p) <= 5 * np.sqrt(p * (1 - p) / n))

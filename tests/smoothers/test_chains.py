@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamperti.interfaces import AffineStep, Potentials
+from lamperti.math.gaussian import log_density
 from lamperti.smoothers import Linearised, Particle
 from lamperti.testing import dense_path
 from lamperti.testing._smoothers import linear_problem
@@ -86,3 +87,45 @@ def test_particle_error_falls_with_the_square_root_of_the_number_of_particles():
     few, many = (float(np.sqrt(np.mean((np.asarray(log_normalisers(Particle(k))) - truth) ** 2))) for k in (25, 400))
     # Sixteen times the particles: a quarter of the error, give or take its own error of 9 % a side.
     assert many < 0.4 * few, f"root mean square error {few:.3f} with 25 particles, {many:.3f} with 400"
+
+
+def particle_paths(transition, initial, potentials, dt):
+    points = jnp.zeros_like(potentials.information)
+    chain = Particle(50)(transition, initial, potentials, dt, points=points, key=jax.random.key(3))
+    return chain.sample(20, key=jax.random.key(4))
+
+
+def test_where_the_particle_chain_is_the_posterior_no_sampled_path_gives_it_a_gradient():
+    problem = linear_problem(LENGTH, seed=4)
+    step = jax.vmap(problem.transition.expected_log_density)
+
+    def bound(moving):
+        paths = particle_paths(*moving)
+        target = jax.vmap(
+            lambda x: (
+                log_density(x[0], problem.initial.mean, problem.initial.chol)
+                + jnp.sum(step(x[:-1], x[1:], problem.dt))
+                + problem.potentials.log_value(x)
+            )
+        )(paths.x)
+        return jnp.mean(target - paths.log_q), paths.x
+
+    (_, x), still = jax.jit(jax.value_and_grad(bound, has_aux=True))(problem[:4])
+    moves = jax.jit(jax.grad(lambda moving: jnp.sum(particle_paths(*moving).x)))(problem[:4])
+    for g, m in zip(jax.tree.leaves(still), jax.tree.leaves(moves), strict=True):
+        assert np.abs(m).max() > 1e-3, "the paths do not depend on this parameter: the test says nothing"
+        np.testing.assert_allclose(g, 0.0, atol=1e-9 * np.abs(np.asarray(x)).max() * (1 + np.abs(m).max()))
+
+
+def test_the_derivative_of_a_single_particle_state_is_that_of_its_gaussian():
+    problem = linear_problem(LENGTH)
+    precision, information = problem.potentials.precision[:1], problem.potentials.information[:1]
+
+    def mean_state(h):
+        return jnp.mean(
+            particle_paths(problem.transition, problem.initial, Potentials(precision, h), problem.dt[:0]).x[:, 0],
+            axis=0,
+        )
+
+    exact = np.linalg.inv(np.linalg.inv(np.asarray(problem.initial.cov)) + np.asarray(precision[0]))
+    np.testing.assert_allclose(jax.jacobian(mean_state)(information)[:, 0], exact, rtol=1e-8)

@@ -32,7 +32,7 @@ def tracks():
 def setting(tracks):
     model = build_model(choose(MODEL, tracks), tracks, seed=0)
     segments = segment(tracks, 30, model.encoder.lead)
-    optimiser = make_optimiser(model, LearningRates())
+    optimiser = make_optimiser(LearningRates())
     step = make_step(optimiser, n_samples=2, n_transitions=segments.n_transitions, span_rate=0.5)
     return model, segments, optimiser, step
 

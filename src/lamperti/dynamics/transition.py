@@ -45,7 +45,7 @@ class GPTransition(AbstractTransition):
     def mean(self, x: Float[Array, " D"], dt: Scalar) -> Float[Array, " D"]:
         return x + dt * self.drift(x)
 
-    def variance(self, x: Float[Array, " D"], dt: Scalar) -> Float[Array, " D"]:
+    def variance(self, dt: Scalar) -> Float[Array, " D"]:
         return dt / self.precision
 
     def linearise(self, x: Float[Array, " D"], dt: Scalar) -> AffineStep:

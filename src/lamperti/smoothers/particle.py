@@ -2,6 +2,7 @@
 
 Notation   x: particles [K, D] with log-weights log_w [K]      mu: where each particle's step leads [K, D]
            proposal x' ~ N(x'; mu, Q) psi(x') / p(psi | x),  p(psi | x) = integral of N(x'; mu, Q) psi(x')
+           Q = diag(noise), psi(x) = exp(-x'Lam x/2 + h'x), C = (Q^-1 + Lam)^-1: the proposal is N(C (Q^-1 mu + h), C)
            The weights use the old particles only: w' = w p(psi | x); resampled before the move when ESS < K/2.
 Equations  docs/theory.md (21)-(24)
 """
@@ -24,7 +25,7 @@ from lamperti.interfaces import (
 )
 from lamperti.math import small
 from lamperti.math.gaussian import LOG_2PI, log_density
-from lamperti.math.resampling import effective_sample_size, systematic
+from lamperti.math.resampling import effective_sample_size, pick, systematic
 from lamperti.smoothers._chain import update, valid_steps
 
 _MARGINAL_PATHS = 256
@@ -37,49 +38,76 @@ class Cloud(NamedTuple):
     log_w: Float[Array, "*T K"]
 
 
+class Proposal(NamedTuple):
+    """The optimal proposal of a step, N(C (mu / noise + h), C); what all particles share (or, with a leading axis, the
+    proposals of every step)."""
+
+    inverse_noise: Float[Array, "*N D"]
+    h: Float[Array, "*N D"]
+    C: Float[Array, "*N D D"]
+    chol: Float[Array, "*N D D"]
+    log_scale: Float[Array, "*N"]
+    dt: Float[Array, "*N"]
+    link: Bool[Array, "*N"]
+
+    def step_mean(self, transition: AbstractTransition, x: Float[Array, "K D"]) -> Float[Array, "K D"]:
+        """Where the step leads; an unlinked one begins anew at N(0, I)."""
+        return jnp.where(self.link, jax.vmap(transition.mean, in_axes=(0, None))(x, self.dt), 0.0)
+
+    def mean(self, mu: Float[Array, "K D"]) -> Float[Array, "K D"]:
+        return small.matvec(self.C, self.inverse_noise * mu + self.h)
+
+    def log_evidence(self, mu: Float[Array, "K D"]) -> Float[Array, " K"]:
+        """log p(psi | x) of every particle."""
+        b = self.inverse_noise * mu + self.h
+        quadratic = jnp.sum(b * small.matvec(self.C, b) - self.inverse_noise * mu**2, axis=-1)
+        return self.log_scale + 0.5 * quadratic
+
+    def log_transition(self, x: Float[Array, "K D"], mu: Float[Array, "K D"]) -> Float[Array, " K"]:
+        """log N(x; mu, noise)."""
+        scaled = self.inverse_noise * (x - mu) ** 2 - jnp.log(self.inverse_noise) + LOG_2PI
+        return -0.5 * jnp.sum(scaled, axis=-1)
+
+
+def proposals(
+    transition: AbstractTransition, potentials: Potentials, dt: Float[Array, " N"], link: Bool[Array, " N"]
+) -> Proposal:
+    """The proposals of all steps. The noise of a step is the same at every particle, so the D x D algebra is done
+    here, once a step and outside the scan."""
+    noise = jnp.where(link[:, None], jax.vmap(transition.variance)(dt), 1.0)
+    Lam, h = potentials.precision[1:], potentials.information[1:]
+    C, log_det = small.inverse_pd(jnp.eye(noise.shape[-1]) / noise[:, None, :] + Lam)
+    log_scale = -0.5 * (log_det + jnp.sum(jnp.log(noise), axis=-1))
+    return Proposal(1.0 / noise, h, C, small.cholesky(C), log_scale, dt, link)
+
+
 class ParticleChain(AbstractChain):
     """Filtered particles of all steps; paths are drawn by backward simulation.
 
     Its density is that of initial x transitions x potentials over the estimated normaliser, so the entropy tends to
-    the exact one as particles grow. Ancestor indices are constants for the gradient.
+    the exact one as particles grow. The filter is a constant for the gradient: a path's derivative is that of the
+    proposals along it, (22), with their noise held; see docs/theory.md.
     """
 
-    clouds: Cloud
-    mu: Float[Array, "N K D"]
-    noise: Float[Array, "N K D"]
+    transition: AbstractTransition
     initial: Gaussian
     potentials: Potentials
-    link: Bool[Array, " N"]
+    proposals: Proposal
+    clouds: Cloud
+    mu: Float[Array, "N K D"]
     log_z: Scalar
     key: PRNGKeyArray
 
     def sample(self, n: int, *, key: PRNGKeyArray) -> PathSamples:
-        key_last, key_back = jax.random.split(key)
-        last = jax.random.categorical(key_last, jax.lax.stop_gradient(self.clouds.log_w[-1]), shape=(n,))
-        x_last = self.clouds.x[-1][last]
-
-        def back(x_next, step):
-            x, log_w, mu, noise, key = step
-            fixed = jax.lax.stop_gradient((x_next, log_w, mu, noise))
-            index = jax.random.categorical(key, _backward_logits(*fixed))
-            chosen = x[index]
-            log_p = _log_normal(x_next, mu[index], noise[index])
-            return chosen, (chosen, log_p)
-
-        n_steps = self.mu.shape[0]
-        steps = (
-            self.clouds.x[:-1],
-            self.clouds.log_w[:-1],
-            self.mu,
-            self.noise,
-            jax.random.split(key_back, n_steps),
-        )
-        _, (x, log_p) = jax.lax.scan(back, x_last, steps, reverse=True)
-        x = jnp.concatenate([x, x_last[None]])
+        x = self._follow(self._simulate_back(n, key=key))
+        # At a fixed path the derivative of log q has mean zero: only the path's own is kept, the rest is noise.
+        fixed = jax.lax.stop_gradient(self)
+        mu = jax.vmap(lambda p, x: p.step_mean(fixed.transition, x))(fixed.proposals, x[:-1])
+        log_p = jax.vmap(lambda p, x, mu: p.log_transition(x, mu))(fixed.proposals, x[1:], mu)
         log_joint = (
-            log_density(x[0], self.initial.mean, self.initial.chol)
-            + jnp.sum(jnp.where(self.link[:, None], log_p, 0.0), axis=0)
-            + jax.vmap(self.potentials.log_value, in_axes=1)(x)
+            log_density(x[0], fixed.initial.mean, fixed.initial.chol)
+            + jnp.sum(jnp.where(fixed.proposals.link[:, None], log_p, 0.0), axis=0)
+            + jax.vmap(fixed.potentials.log_value, in_axes=1)(x)
         )
         return PathSamples(jnp.swapaxes(x, 0, 1), log_joint - self.log_z)
 
@@ -106,6 +134,49 @@ class ParticleChain(AbstractChain):
     def _paths(self) -> PathSamples:
         return self.sample(max(_MARGINAL_PATHS, self.mu.shape[1]), key=self.key)
 
+    def _simulate_back(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "T S D"]:
+        """Paths through the filter's particles."""
+        n_times, n_particles = self.clouds.log_w.shape
+        uniform = jax.random.uniform(key, (n_times, n))
+        last = jnp.broadcast_to(self.clouds.log_w[-1], (n, n_particles))
+        x_last = self.clouds.x[-1][pick(last, uniform=uniform[-1])]
+
+        def back(x_next, step):
+            cloud, mu, inverse_noise, uniform = step
+            # log w_k + log N(x_{k+1}; mu_k, noise), up to what all particles share
+            scaled = inverse_noise * mu
+            constant = cloud.log_w - 0.5 * jnp.sum(scaled * mu, axis=-1)
+            index = pick(constant + x_next @ scaled.T, uniform=uniform)
+            return cloud.x[index], cloud.x[index]
+
+        before = jax.tree.map(lambda a: a[:-1], self.clouds)
+        inverse_noise = jax.lax.stop_gradient(self.proposals.inverse_noise)
+        _, x = jax.lax.scan(back, x_last, (before, self.mu, inverse_noise, uniform[:-1]), reverse=True)
+        return jnp.concatenate([x, x_last[None]])
+
+    def _follow(self, x: Float[Array, "T S D"]) -> Float[Array, "T S D"]:
+        """The same paths as functions of the parameters: x' = proposal mean(x) + chol(C) eps with the eps that the
+        path has."""
+        mean, cov = update(
+            self.initial.mean, self.initial.cov, self.potentials.precision[0], self.potentials.information[0]
+        )
+        first = _held(x[0], mean, small.cholesky(cov))
+
+        def forward(before, step):
+            x, proposal = step
+            after = _held(x, proposal.mean(proposal.step_mean(self.transition, before)), proposal.chol)
+            return after, after
+
+        _, rest = jax.lax.scan(forward, first, (x[1:], self.proposals))
+        return jnp.concatenate([first[None], rest])
+
+
+def _held(x: Float[Array, "S D"], mean: Float[Array, "*S D"], chol: Float[Array, "D D"]) -> Float[Array, "S D"]:
+    """x, with the derivative of mean + chol eps at the eps that gives x."""
+    eps = small.matvec(small.lower_inverse(chol), x - mean)
+    moving = mean + small.matvec(chol, jax.lax.stop_gradient(eps))
+    return x + moving - jax.lax.stop_gradient(moving)
+
 
 class Particle(AbstractSmoother):
     """Particles for any kernel and any shape of posterior; slower and noisier than the Gaussian chains."""
@@ -124,22 +195,26 @@ class Particle(AbstractSmoother):
         key: PRNGKeyArray,
     ) -> ParticleChain:
         link = jnp.ones(dt.shape, dtype=bool) if link is None else link
+        steps = proposals(transition, potentials, dt, link)
+        kept = potentials.masked(valid_steps(link))
+        clouds, mu, log_z, key_chain = self._filter(
+            *jax.lax.stop_gradient((transition, initial, potentials, steps)), key
+        )
+        return ParticleChain(transition, initial, kept, steps, clouds, mu, log_z, key_chain)
+
+    def _filter(self, transition, initial, potentials, steps: Proposal, key: PRNGKeyArray):
         key_start, key_filter, key_chain = jax.random.split(key, 3)
         first, log_z = start_particles(initial, potentials, self.n_particles, key=key_start)
 
         def forward(state, inputs):
             cloud, log_z = state
-            after, gain, _, mu, noise = move_particles(transition, cloud, *inputs)
-            return (after, log_z + gain), (after, mu, noise)
+            moved = move_particles(transition, cloud, *inputs)
+            return (moved.cloud, log_z + moved.gain), (moved.cloud, moved.mu)
 
-        n_steps = dt.shape[0]
-        inputs = (
-            potentials.precision[1:], potentials.information[1:], dt, link, jax.random.split(key_filter, n_steps)
-        )  # fmt: skip
-        (_, log_z), (clouds, mu, noise) = jax.lax.scan(forward, (first, log_z), inputs)
+        keys = jax.random.split(key_filter, steps.dt.shape[0])
+        (_, log_z), (clouds, mu) = jax.lax.scan(forward, (first, log_z), (steps, keys))
         clouds = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), first, clouds)
-        keep = valid_steps(link)
-        return ParticleChain(clouds, mu, noise, initial, potentials.masked(keep), link, log_z, key_chain)
+        return clouds, mu, log_z, key_chain
 
 
 def start_particles(initial: Gaussian, potentials: Potentials, n: int, *, key: PRNGKeyArray) -> tuple[Cloud, Scalar]:
@@ -151,32 +226,28 @@ def start_particles(initial: Gaussian, potentials: Potentials, n: int, *, key: P
     return Cloud(x, jnp.full(n, -jnp.log(n))), log_z
 
 
-def move_particles(
-    transition: AbstractTransition,
-    cloud: Cloud,
-    Lam: Float[Array, "D D"],
-    h: Float[Array, " D"],
-    dt: Scalar,
-    link: Array,
-    key: PRNGKeyArray,
-) -> tuple[Cloud, Scalar, Scalar, Float[Array, "K D"], Float[Array, "K D"]]:
-    """Weigh the old particles by the next potential, resample when needed, move by the optimal proposal.
+class Moved(NamedTuple):
+    """A cloud one step on, the gain in log-normaliser, the ESS, and where each *old* particle's step led."""
 
-    Returns the new cloud, the gain in log-normaliser, the ESS, and each *old* particle's mean and variance."""
+    cloud: Cloud
+    gain: Scalar
+    ess: Scalar
+    mu: Float[Array, "K D"]
+
+
+def move_particles(transition: AbstractTransition, cloud: Cloud, proposal: Proposal, key: PRNGKeyArray) -> Moved:
+    """Weigh the old particles by the next potential, resample when needed, move by the optimal proposal."""
     key_resample, key_move = jax.random.split(key)
-    mu = jnp.where(link, jax.vmap(transition.mean, in_axes=(0, None))(cloud.x, dt), 0.0)
-    noise = jnp.where(link, jax.vmap(transition.variance, in_axes=(0, None))(cloud.x, dt), 1.0)
-    cov = noise[:, :, None] * jnp.eye(noise.shape[-1])
-    log_w = cloud.log_w + jax.vmap(log_evidence, in_axes=(0, 0, None, None))(mu, cov, Lam, h)
+    mu = proposal.step_mean(transition, cloud.x)
+    log_w = cloud.log_w + proposal.log_evidence(mu)
     gain = jax.nn.logsumexp(log_w)
     log_w = log_w - gain
     n = log_w.shape[0]
-    ess = effective_sample_size(jax.lax.stop_gradient(log_w))
+    ess = effective_sample_size(log_w)
     resample = ess < 0.5 * n
-    index = jnp.where(resample, systematic(jax.lax.stop_gradient(log_w), key=key_resample), jnp.arange(n))
-    mean, post = jax.vmap(update, in_axes=(0, 0, None, None))(mu[index], cov[index], Lam, h)
-    x = mean + small.matvec(small.cholesky(post), jax.random.normal(key_move, mean.shape))
-    return Cloud(x, jnp.where(resample, -jnp.log(n), log_w)), gain, ess, mu, noise
+    index = jnp.where(resample, systematic(log_w, key=key_resample), jnp.arange(n))
+    x = proposal.mean(mu[index]) + small.matvec(proposal.chol, jax.random.normal(key_move, mu.shape))
+    return Moved(Cloud(x, jnp.where(resample, -jnp.log(n), log_w)), gain, ess, mu)
 
 
 def log_evidence(
@@ -188,14 +259,3 @@ def log_evidence(
     scaled = small.matvec(inverse, mean)
     b = scaled + h
     return 0.5 * (jnp.sum(b * small.matvec(C, b)) - jnp.sum(mean * scaled) - log_det_prec - log_det)
-
-
-def _backward_logits(x_next, log_w, mu, noise) -> Float[Array, "S K"]:
-    """log w_k + log N(x_{k+1}; mu_k, noise_k), squares expanded into matrix products."""
-    inv = 1.0 / noise
-    constant = log_w - 0.5 * jnp.sum(jnp.log(noise) + inv * mu**2, axis=-1)
-    return constant + x_next @ (inv * mu).T - 0.5 * x_next**2 @ inv.T
-
-
-def _log_normal(x, mean, variance) -> Float[Array, "..."]:
-    return -0.5 * jnp.sum((x - mean) ** 2 / variance + jnp.log(variance) + LOG_2PI, axis=-1)

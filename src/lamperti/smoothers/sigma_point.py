@@ -45,12 +45,11 @@ def sigma_point_step(
     chol = small.cholesky(cov)
     x = mean + small.matmul(xi, small.transpose(chol))
     y = jax.vmap(transition.mean, in_axes=(0, None))(x, dt)
-    noise = jnp.mean(jax.vmap(transition.variance, in_axes=(0, None))(x, dt), axis=0)
     m = jnp.mean(y, axis=0)
     away = y - m
     half = small.matmul(small.transpose(away), xi) / (2 * d)  # Cov(y, x) = half chol'
     F = small.matmul(half, small.lower_inverse(chol))
     # The residual of the regression on whitened points is a sum of squares, hence never negative.
     left = away - small.matmul(xi, small.transpose(half))
-    Omega = small.matmul(small.transpose(left), left) / (2 * d) + jnp.diag(noise)
+    Omega = small.matmul(small.transpose(left), left) / (2 * d) + jnp.diag(transition.variance(dt))
     return AffineStep(F, m - small.matvec(F, mean), Omega)

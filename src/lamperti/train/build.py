@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lamperti._compile import compiled
 from lamperti._errors import ConfigError
 from lamperti._params import positive
 from lamperti.config import ModelConfig
@@ -51,27 +52,30 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     if dim is None or window is None:
         raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
     picture = start.linear_picture(tracks, dim=dim, window=window, n_components=config.n_components, rng=rng)
-    skip = start.start_skip(picture, dim, window)
+    Z = start.inducing_inputs(picture.x, config.n_inducing, config.inducing, rng)
     n_kernels = 1 if config.shared_kernel else dim
     n_transitions = sum(len(t.dt) for t in tracks)
-    model = LatentSDE(
-        encoder=_encoder(config, skip, tracks[0].y.shape[1], seed),
-        dynamics=start.start_dynamics(
-            picture,
-            tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(n_kernels)),
-            n_inducing=config.n_inducing,
-            inducing=config.inducing,
-            n_transitions=n_transitions,
-            linear_mean=config.linear_mean,
-            diffusion_step=config.diffusion_step,
-            jitter=config.jitter,
-            rng=rng,
-        ),
-        emission=start.start_emission(picture, tracks),
-        initial=start.start_initial(picture),
-        smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-        exact_emission=config.potentials == "emission*encoder",
-    )
+
+    @compiled
+    def assemble(picture: start.LinearPicture, Z: np.ndarray) -> LatentSDE:
+        return LatentSDE(
+            encoder=_encoder(config, start.start_skip(picture, dim, window), tracks[0].y.shape[1], seed),
+            dynamics=start.start_dynamics(
+                picture,
+                Z,
+                tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(n_kernels)),
+                n_transitions=n_transitions,
+                linear_mean=config.linear_mean,
+                diffusion_step=config.diffusion_step,
+                jitter=config.jitter,
+            ),
+            emission=start.start_emission(picture),
+            initial=start.start_initial(picture),
+            smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
+            exact_emission=config.potentials == "emission*encoder",
+        )
+
+    model = assemble(jax.tree.map(jnp.asarray, picture), jnp.asarray(Z))
     model.check()
     return model
 

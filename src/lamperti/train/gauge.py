@@ -16,6 +16,7 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
+from lamperti._compile import compiled
 from lamperti._params import positive, realise
 from lamperti._typing import Array, Float, PRNGKeyArray
 from lamperti.dynamics.initial import InitialState
@@ -27,7 +28,7 @@ from lamperti.objective import elbo, transition_terms
 _PATHS = 2
 
 
-@eqx.filter_jit
+@compiled
 def _paths(model: LatentSDE, batch: Segment, key: PRNGKeyArray):
     realised = realise(model)
     lead = model.encoder.lead

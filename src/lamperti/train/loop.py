@@ -92,7 +92,7 @@ class _Run:
 
     def __init__(self, model: LatentSDE, segments: SegmentSet, validation: Batch | None, settings: Settings):
         self.settings, self.segments = settings, segments
-        self.optimiser = make_optimiser(model, settings.rates)
+        self.optimiser = make_optimiser(settings.rates)
         self.step = make_step(
             self.optimiser,
             n_samples=settings.n_samples,

@@ -4,19 +4,20 @@ Notation   W: window      score: whitened principal components of windows [n, K]
            dx/dt: increments along the series, from which mean drift, diffusion and q(v, lam) are regressed
 
 Nothing here is learned by gradient; it puts the encoder's skip, the emission, the inducing inputs, the kernel scales
-and the drift's posterior where one pass over the data says they should be.
+and the drift's posterior where one pass over the data says they should be. ``linear_picture`` and
+``inducing_inputs`` are NumPy; what is made of them is jax, to be called inside one compiled function: op by op it would
+compile two hundred small programs.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
 from lamperti._params import positive
-from lamperti._typing import Array, Float
+from lamperti._typing import Array, Bool, Float
 from lamperti.data.delay import HankelBasis, hankel
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.initial import InitialState
@@ -35,17 +36,20 @@ _LEAST_SHARE = 0.1
 _LEAST_NOISE = 1e-4
 # Weak prior of the precision: half a pseudo-observation, centred on the increments' own variance.
 _PRIOR_SHAPE = 0.5
+_LEAST_VARIANCE = 1e-8
 
 
 class LinearPicture(NamedTuple):
     """Windows of the data in principal coordinates, with the increments of the first D."""
 
-    basis: HankelBasis
+    offset: Float[np.ndarray, " W*P"]
+    projection: Float[np.ndarray, "K W*P"]  # whitening
     x: Float[np.ndarray, "n D"]
     dx: Float[np.ndarray, "n D"]
     dt: Float[np.ndarray, " n"]
     y: Float[np.ndarray, "n P"]
-    mask: np.ndarray
+    mask: Bool[np.ndarray, "n P"]
+    roughness: Float[np.ndarray, " P"]
 
 
 def linear_picture(
@@ -64,33 +68,32 @@ def linear_picture(
     if len(x) > _MAX_POINTS:
         keep = np.sort(rng.choice(len(x), _MAX_POINTS, replace=False))
         x, dx, dt, y, mask = x[keep], dx[keep], dt[keep], y[keep], mask[keep]
-    return LinearPicture(basis, x, dx, dt, y, mask)
+    return LinearPicture(basis.mean, basis.components / basis.sd[:, None], x, dx, dt, y, mask, roughness(tracks))
 
 
 def start_skip(picture: LinearPicture, dim: int, window: int) -> HankelSkip:
     """Whitening projection on the first D principal components."""
-    basis = picture.basis
     return HankelSkip(
-        offset=jnp.asarray(basis.mean),
-        projection=jnp.asarray(basis.components / basis.sd[:, None]),
-        weight=jnp.eye(dim, basis.n_components),
+        offset=jnp.asarray(picture.offset),
+        projection=jnp.asarray(picture.projection),
+        weight=jnp.eye(dim, len(picture.projection)),
         gauge=jnp.eye(dim),
         window=window,
     )
 
 
-def start_emission(picture: LinearPicture, tracks: Sequence[Track]) -> LinearGaussian:
+def start_emission(picture: LinearPicture) -> LinearGaussian:
     """Least squares of the data on the embedded states, with the noise that the data's roughness allows at most.
 
     The residual of that fit is not noise: a causal window lags behind the newest sample, and a start that takes the
     lag for noise stays there (observation noise too large, diffusion too small)."""
     y, mask, x = jnp.asarray(picture.y)[None], jnp.asarray(picture.mask)[None], jnp.asarray(picture.x)[None, None]
     fitted = refit(emission_moments(y, mask, x)[0])
-    noise = np.clip(roughness(tracks), _LEAST_NOISE, np.maximum(np.asarray(fitted.noise), _LEAST_NOISE))
+    noise = jnp.clip(jnp.asarray(picture.roughness), _LEAST_NOISE, jnp.maximum(fitted.noise, _LEAST_NOISE))
     m = fitted.moments
     # Moments that give this noise, so that the running average starts from it.
     explained = jnp.einsum("pe,pe->p", jnp.concatenate([fitted.C, fitted.c[:, None]], axis=1), m.zy)
-    return refit(EmissionMoments(m.zz, m.zy, explained + jnp.asarray(noise)))
+    return refit(EmissionMoments(m.zz, m.zy, explained + noise))
 
 
 def roughness(tracks: Sequence[Track]) -> Float[np.ndarray, " P"]:
@@ -106,68 +109,63 @@ def start_initial(picture: LinearPicture) -> InitialState:
 
 def start_dynamics(
     picture: LinearPicture,
+    Z: Float[Array, "M D"],
     kernels: tuple[AbstractKernel, ...],
     *,
-    n_inducing: int,
-    inducing: str,
     n_transitions: int,
     linear_mean: bool,
     diffusion_step: DiffusionStep,
     jitter: float,
-    rng: np.random.Generator,
 ) -> SparseGPDynamics:
     """Regress the increments on the states: mean drift, diffusion, amplitude, and the conjugate posterior."""
-    x, dt = picture.x, picture.dt[:, None]
-    mean = _regress(picture) if linear_mean else zero_mean(x.shape[1])
-    residual = picture.dx - dt * np.asarray(mean(jnp.asarray(x)))
-    diffusion = np.maximum(np.mean(residual**2 / dt, axis=0), 1e-8)
+    x, dx, dt = (jnp.asarray(a) for a in (picture.x, picture.dx, picture.dt))
+    n_points, dim = x.shape
+    mean = _regress(x, dx, dt) if linear_mean else zero_mean(dim)
+    residual = dx - dt[:, None] * mean(x)
+    diffusion = jnp.maximum(jnp.mean(residual**2 / dt[:, None], axis=0), _LEAST_VARIANCE)
     # amplitude^2 x diffusion is the prior variance of the drift.
-    drift_variance = np.maximum(np.var(residual / dt, axis=0), 1e-8)
+    drift_variance = jnp.maximum(jnp.var(residual / dt[:, None], axis=0), _LEAST_VARIANCE)
+    weak = prior(jnp.full(dim, _PRIOR_SHAPE), _PRIOR_SHAPE * diffusion, len(Z))
     dynamics = SparseGPDynamics(
         kernels=kernels,
-        amplitude=jnp.asarray(np.sqrt(drift_variance / diffusion)),
-        Z=jnp.asarray(inducing_inputs(x, n_inducing, inducing, rng)),
+        amplitude=jnp.sqrt(drift_variance / diffusion),
+        Z=jnp.asarray(Z),
         mean=mean,
-        diffusion=jnp.asarray(0.5 * diffusion),
-        q=prior(jnp.full(x.shape[1], _PRIOR_SHAPE), jnp.asarray(_PRIOR_SHAPE * diffusion), n_inducing),
-        prior=prior(jnp.full(x.shape[1], _PRIOR_SHAPE), jnp.asarray(_PRIOR_SHAPE * diffusion), n_inducing),
+        diffusion=0.5 * diffusion,
+        q=weak,
+        prior=weak,
         jitter=jnp.asarray(jitter),
         diffusion_step=diffusion_step,
     )
-    weight = np.full(len(x), n_transitions / len(x))
-    q = _conjugate(dynamics, *(jnp.asarray(a) for a in (x, picture.dx, picture.dt, weight)))
+    weight = jnp.full(n_points, n_transitions / n_points)
+    q = posterior(weak, dynamics.condition().path_terms(x, dx, dt, weight)[1])
     return SparseGPDynamics(
         kernels=tuple(trainable(k) for k in kernels),
         amplitude=positive(dynamics.amplitude),
         Z=dynamics.Z,
         mean=mean,
-        diffusion=positive(_shared_noise(np.asarray(q.rate / q.shape))),
+        diffusion=positive(_shared_noise(q.rate / q.shape)),
         q=q,
-        prior=dynamics.prior,
+        prior=weak,
         jitter=dynamics.jitter,
         diffusion_step=diffusion_step,
     )
 
 
-def _shared_noise(residual: Float[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
+def _shared_noise(residual: Float[Array, " D"]) -> Float[Array, " D"]:
     """Diffusion to start from: what the regression leaves, but nowhere far below the mean over coordinates.
 
     Windows that overlap have increments of rank P, so some coordinates look free of noise that are not."""
-    return np.maximum(residual, _LEAST_SHARE * np.mean(residual))
+    return jnp.maximum(residual, _LEAST_SHARE * jnp.mean(residual))
 
 
-@jax.jit
-def _conjugate(dynamics: SparseGPDynamics, x: Array, dx: Array, dt: Array, weight: Array):
-    return posterior(dynamics.prior, dynamics.condition().path_terms(x, dx, dt, weight)[1])
-
-
-def _regress(picture: LinearPicture) -> LinearMean:
+def _regress(x: Float[Array, "n D"], dx: Float[Array, "n D"], dt: Float[Array, " n"]) -> LinearMean:
     """Ridge regression of dx/dt on (x, 1), weighted by dt as the likelihood is."""
-    z = np.concatenate([picture.x, np.ones((len(picture.x), 1))], axis=1)
-    gram = (z * picture.dt[:, None]).T @ z
-    ridge = _RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
-    coefficients = np.linalg.solve(gram + ridge, z.T @ picture.dx).T
-    return LinearMean(jnp.asarray(coefficients[:, :-1]), jnp.asarray(coefficients[:, -1]))
+    z = jnp.concatenate([x, jnp.ones((len(x), 1))], axis=1)
+    gram = (z * dt[:, None]).T @ z
+    ridge = _RIDGE * jnp.trace(gram) / len(gram) * jnp.eye(len(gram))
+    coefficients = jnp.linalg.solve(gram + ridge, z.T @ dx).T
+    return LinearMean(coefficients[:, :-1], coefficients[:, -1])
 
 
 def inducing_inputs(

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
+from lamperti._compile import compiled
 from lamperti._params import realise
 from lamperti._typing import Array, Bool, Int, PRNGKeyArray, Scalar
 from lamperti.math.normal_gamma import weights
@@ -67,7 +69,7 @@ def trainable_spec(model: LatentSDE) -> LatentSDE:
     return eqx.tree_at(moved, spec, [arrays(part) for part in moved(model)])
 
 
-def make_optimiser(model: LatentSDE, rates: LearningRates) -> optax.GradientTransformation:
+def make_optimiser(rates: LearningRates) -> optax.GradientTransformation:
     """Adam with a rate for each group of parameters."""
 
     def labels(params: LatentSDE) -> LatentSDE:
@@ -91,9 +93,10 @@ def _none(leaf) -> bool:
 
 def start_state(model: LatentSDE, optimiser: optax.GradientTransformation, *, key: PRNGKeyArray) -> TrainState:
     # A weakly typed scalar would come back strong from the first step and make the second compile anew.
-    model = jax.tree.map(lambda a: jnp.array(a, dtype=a.dtype) if eqx.is_inexact_array(a) else a, model)
+    # By way of NumPy, because the step takes its state's memory and the caller's model must stay whole.
+    model = jax.tree.map(lambda a: jnp.array(np.array(a)) if eqx.is_inexact_array(a) else a, model)
     params, _ = eqx.partition(model, trainable_spec(model))
-    return TrainState(model, optimiser.init(params), key)
+    return TrainState(model, compiled(optimiser.init)(params), key)
 
 
 def make_step(
@@ -122,7 +125,7 @@ class _Step:
         self.optimiser, self.n_samples, self.span_rate = optimiser, n_samples, span_rate
         self.n_transitions, self.follow = n_transitions, follow
         self.traces = 0
-        self._jitted = eqx.filter_jit(self._step, donate="all-except-first")
+        self._jitted = compiled(self._step, donate="all-except-first")
 
     def __call__(self, batch: Segment, state: TrainState, rates: Rates) -> tuple[TrainState, StepReport]:
         return self._jitted(batch, state, rates)
@@ -192,7 +195,7 @@ def masked_spans(key: PRNGKeyArray, n_series: int, length: int, rate: float) -> 
 def make_score(*, n_samples: int):
     """Jitted bound of held-out segments with unmasked potentials: the data terms per transition."""
 
-    @eqx.filter_jit
+    @compiled
     def score(model: LatentSDE, batch: Segment, key: PRNGKeyArray) -> Scalar:
         realised = realise(model)
         n = jnp.sum(batch.link[:, model.encoder.lead :]).astype(float)

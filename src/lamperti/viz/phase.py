@@ -5,7 +5,6 @@ Notation   x: latent states [K, D]      pair (i, j): the coordinates of a panel
 
 from itertools import combinations, product
 
-import equinox as eqx
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection
@@ -13,6 +12,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
+from lamperti._compile import compiled
 from lamperti._params import realise
 from lamperti._typing import Float
 from lamperti.api import embed, simulate
@@ -77,7 +77,7 @@ def encoder_means(result: FitResult, series: Series) -> Float[np.ndarray, "T D"]
     scaler, encoder = result.scaler, realise(result.model).encoder
     y = np.nan_to_num(scaler.values(series.values))
     batch = whole(y, series.mask, scaler.steps(series.steps), encoder.lead, _PADDING)
-    mean = eqx.filter_jit(lambda *data: encoder(*data).mean)(batch.y[0], batch.mask[0], batch.dt[0])
+    mean = compiled(lambda *data: encoder(*data).mean)(batch.y[0], batch.mask[0], batch.dt[0])
     return np.asarray(mean)[: len(series)]
 
 
