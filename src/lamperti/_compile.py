@@ -22,7 +22,8 @@ def compiled(fun: Callable | None = None, **options: Any) -> Any:
     @functools.cache
     def program() -> Callable:
         # At the first call, not at import: asking the compiler starts jax's backend.
-        return eqx.filter_jit(fun, compiler_options=_compiler_options(), **options)
+        settings: dict[str, Any] = {**options, "compiler_options": _compiler_options()}
+        return eqx.filter_jit(fun, **settings)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:

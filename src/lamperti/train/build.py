@@ -11,6 +11,7 @@ import numpy as np
 from lamperti._compile import compiled
 from lamperti._errors import ConfigError
 from lamperti._params import positive
+from lamperti._typing import Array, Float
 from lamperti.config import ModelConfig
 from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.delay import suggest_dimension, window_length
@@ -57,7 +58,7 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     n_transitions = sum(len(t.dt) for t in tracks)
 
     @compiled
-    def assemble(picture: start.LinearPicture, Z: np.ndarray) -> LatentSDE:
+    def assemble(picture: start.LinearPicture, Z: Float[Array, "M D"]) -> LatentSDE:
         return LatentSDE(
             encoder=_encoder(config, start.start_skip(picture, dim, window), tracks[0].y.shape[1], seed),
             dynamics=start.start_dynamics(
