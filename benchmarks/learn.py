@@ -221,10 +221,13 @@ def run(
 
 def draw(name: str, result: lp.FitResult, train: systems.Simulated, out: Path) -> None:
     """Learned state space, and free-running paths beside real ones."""
-    series = train.series[0]
-    viz.write_png(viz.phase_space(result, series), out / f"learn-{name}-space.png")
-    paths = lp.simulate(result, n_steps=max(400, len(series)), n_paths=3, seed=1)
-    viz.write_png(viz.free_run(paths, series), out / f"learn-{name}-paths.png")
+    case = CASES[name]
+    viz.write_png(viz.phase_space(result, train.series[0]), out / f"learn-{name}-space.png")
+    # Real paths as long as the model's: a short series may never leave one lobe.
+    n_paths, n_steps = 3, 1500
+    real = getattr(systems, case.system)(n_paths, n_steps, dt=case.dt, observation_noise=case.noise, seed=23)
+    paths = lp.simulate(result, n_steps=n_steps, n_paths=n_paths, seed=1)
+    viz.write_png(viz.free_run(paths, real.series), out / f"learn-{name}-paths.png")
 
 
 def main() -> None:
