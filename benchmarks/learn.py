@@ -17,7 +17,7 @@ import numpy as np
 import lamperti as lp
 from lamperti import viz
 from lamperti.data import systems
-from lamperti.evaluation import invariants, oracles, scores
+from lamperti.evaluation import invariants, kalman, oracles, scores
 from lamperti.evaluation.climatology import Climatology
 
 
@@ -112,7 +112,7 @@ def oracle_crps(case: Case, test: systems.Simulated) -> np.ndarray:
     if case.system == "ornstein_uhlenbeck":
         system = test.system
         row = np.array([1.0] + [0.0] * (test.states.shape[-1] - 1))
-        exact = oracles.kalman_forecast(
+        exact = kalman.kalman_forecast(
             system.transition_matrix(case.dt), system.process_covariance(case.dt), row, noise_sd**2, contexts, horizon
         )
         return exact.crps(truth)
