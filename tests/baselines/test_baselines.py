@@ -28,7 +28,10 @@ def train():
 
 @pytest.fixture(scope="module")
 def fitted(train):
-    quick = baselines.standard_baselines(HORIZON) | {"echo-state": baselines.EchoState(HORIZON, units=30)}
+    quick = baselines.standard_baselines(HORIZON) | {
+        "echo-state": baselines.EchoState(HORIZON, units=30),
+        "linear-state-space": baselines.LinearStateSpace(max_dimension=2),
+    }
     return {name: method.fit(train, seed=0) for name, method in quick.items()}
 
 

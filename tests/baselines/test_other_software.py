@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from lamperti.baselines.echo_state import Network
+from lamperti.baselines.echo_state import Network, dense
 from lamperti.baselines.havok import HavokModel
 
 
@@ -29,6 +29,5 @@ def test_reservoir_moves_as_that_of_reservoirpy():
     u = np.random.default_rng(0).normal(size=(30, 1))
     theirs = nodes.Reservoir(20, lr=0.3, sr=0.9, input_connectivity=1.0, seed=1)
     theirs.initialize(u)
-    W, Win = (np.asarray(m.todense() if hasattr(m, "todense") else m) for m in (theirs.W, theirs.Win))
-    ours = Network(W, Win, np.zeros((20, 1)), np.zeros(1), 0.3, np.zeros(1), np.ones(1))
+    ours = Network(dense(theirs.W), dense(theirs.Win), np.zeros((20, 1)), np.zeros(1), 0.3, np.zeros(1), np.ones(1))
     np.testing.assert_allclose(ours.states(u), theirs.run(u), atol=1e-12)

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from lamperti._errors import CapabilityError
 from lamperti._typing import Float
@@ -60,15 +62,21 @@ class EchoState:
 
         reservoir = Reservoir(self.units, lr=leak, sr=self.spectral_radius, input_connectivity=1.0, seed=seed)
         reservoir.initialize(scaled[0])
-        W, Win = (np.asarray(m.todense() if hasattr(m, "todense") else m) for m in (reservoir.W, reservoir.Win))
+        W, Win = (dense(m) for m in (reservoir.W, reservoir.Win))
         network = Network(W, Win, np.zeros((self.units, len(mean))), np.zeros(len(mean)), leak, mean, sd)
         states, targets = [], []
         for u in scaled:
             skip = min(_WARM_UP, len(u) // 3)
             states.append(network.states(u)[skip:-1])
             targets.append(np.diff(u, axis=0)[skip:])
-        readout = Ridge(ridge=ridge * sum(map(len, states))).fit(states, targets)
-        return Network(W, Win, np.asarray(readout.Wout), np.ravel(readout.bias), leak, mean, sd)
+        readout = Ridge(ridge=ridge * sum(map(len, states)))
+        readout.fit(states, targets)
+        return Network(W, Win, dense(readout.Wout), dense(readout.bias).ravel(), leak, mean, sd)
+
+
+def dense(matrix: Any) -> np.ndarray:
+    """A matrix of reservoirpy, which may be sparse, as an array."""
+    return matrix.toarray() if issparse(matrix) else np.asarray(matrix)
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,7 +127,7 @@ def _innovations(
     F: Float[np.ndarray, "d d"], gain: Float[np.ndarray, " d"], groups: list[Float[np.ndarray, "_R _T"]]
 ) -> Float[np.ndarray, " n"]:
     ar, ma = np.concatenate([[1.0], -F[:, 0]]), np.concatenate([[1.0], gain - F[:, 0]])
-    steady = [lfilter(ar, ma, y, axis=1)[:, min(_TRANSIENT, y.shape[1] // 4) :] for y in groups]
+    steady = [np.asarray(lfilter(ar, ma, y, axis=1))[:, min(_TRANSIENT, y.shape[1] // 4) :] for y in groups]
     return np.concatenate([e.ravel() for e in steady])
 
 

@@ -186,7 +186,8 @@ def euler_eigenvalues(system: System, dt: float) -> Complex[np.ndarray, " D"]:
 
 
 def _ordered(eigenvalues: np.ndarray) -> Complex[np.ndarray, " D"]:
-    return eigenvalues[np.lexsort((eigenvalues.imag, -eigenvalues.real.round(9)))].astype(complex)
+    # rounding must not decide the order within a complex pair
+    return eigenvalues[np.lexsort((np.imag(eigenvalues), -np.real(eigenvalues).round(9)))].astype(complex)
 
 
 def _moments(steps: Float[np.ndarray, "B n D"], dt: float) -> Moments:
