@@ -33,6 +33,14 @@ def test_half_cycle_of_a_sine_is_half_its_period():
     assert invariants.lobe_switches(sine) == len(lengths) + 1
 
 
+def test_residence_is_summed_up_by_mean_and_upper_tail():
+    pattern = np.concatenate([np.full(n, 1.0 if i % 2 else -1.0) for i, n in enumerate([7, *range(1, 12), 7])])
+    found = invariants.residence(pattern[None])
+    assert (found.mean, found.quantile_90, found.count) == (6.0, 10.0, 11)
+    nothing = invariants.residence(np.ones((2, 50)))
+    assert np.isnan(nothing.mean) and nothing.count == 0
+
+
 def test_stretches_cut_by_the_ends_of_a_path_are_not_counted():
     path = np.array([[1.0, 1, -1, -1, -1, 1, 1, 1, 1]])
     np.testing.assert_array_equal(invariants.half_cycles(path), [3])
@@ -80,7 +88,12 @@ def test_another_sample_of_the_same_law_is_at_the_floor(name, real):
     assert 0.4 < np.median(ratios) < 2.5
 
 
-@pytest.mark.parametrize("name", sorted(set(invariants.DISTANCES) - {"values", "peak heights"}))
+# A linear Gaussian process is reversible at every speed, so that its time asymmetry stays zero; and this one fills
+# its state space at every speed, a little less round.
+SLOW_TO_SEE = {"values", "peak heights", "time asymmetry", "state space"}
+
+
+@pytest.mark.parametrize("name", sorted(set(invariants.DISTANCES) - SLOW_TO_SEE))
 def test_a_faster_clock_is_caught(name, real):
     faster = damped_oscillator(30, frequency=0.36, seed=20)
     assert invariants.ratio_to_floor(invariants.DISTANCES[name], faster, *real) > 3

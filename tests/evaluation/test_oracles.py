@@ -3,7 +3,7 @@ import pytest
 
 from lamperti._errors import LampertiError
 from lamperti.data import systems
-from lamperti.evaluation import oracles, scores
+from lamperti.evaluation import kalman, oracles, scores
 
 DT = 0.2
 DECAY, FREQUENCY = 0.3, 2.0
@@ -24,9 +24,9 @@ def simulate(n_paths, n_times, noise_sd, seed):
     return clean, clean + noise_sd * np.random.default_rng([seed, 1]).standard_normal(clean.shape)
 
 
-def kalman(contexts, noise_sd, horizon):
+def exact_forecast(contexts, noise_sd, horizon):
     F, Q = SYSTEM.transition_matrix(DT), SYSTEM.process_covariance(DT)
-    return oracles.kalman_forecast(F, Q, ROW, noise_sd**2, contexts, horizon)
+    return kalman.kalman_forecast(F, Q, ROW, noise_sd**2, contexts, horizon)
 
 
 def dense_conditioning(context, noise_sd, horizon):
@@ -45,7 +45,7 @@ def test_kalman_forecast_is_dense_gaussian_conditioning_with_gaps_too(noise_sd):
     _, contexts = simulate(3, 25, noise_sd, seed=0)
     contexts[1, 5:12] = np.nan
     contexts[2, -1] = np.nan
-    forecast = kalman(contexts, noise_sd, 8)
+    forecast = exact_forecast(contexts, noise_sd, 8)
     for r, context in enumerate(contexts):
         mean, sd = dense_conditioning(context, noise_sd, 8)
         np.testing.assert_allclose(forecast.mean[r, :, 0], mean, atol=1e-9)
@@ -55,7 +55,7 @@ def test_kalman_forecast_is_dense_gaussian_conditioning_with_gaps_too(noise_sd):
 def test_kalman_forecast_is_calibrated_and_scores_what_it_promises():
     noise_sd = 0.1
     clean, noisy = simulate(3000, 50, noise_sd, seed=1)
-    forecast, truth = kalman(noisy[:, :40], noise_sd, 10), clean[:, 40:, None]
+    forecast, truth = exact_forecast(noisy[:, :40], noise_sd, 10), clean[:, 40:, None]
     score = scores.horizon_mean(forecast.crps(truth))
     promised = forecast.sd.mean(axis=0) / np.sqrt(np.pi)  # expected CRPS of a calibrated Gaussian
     assert np.all(np.abs(score.mean - promised) < 5 * score.se)
@@ -67,7 +67,7 @@ def test_particle_forecast_of_a_linear_system_agrees_with_kalman():
     noise_sd = 0.1
     _, contexts = simulate(6, 20, noise_sd, seed=3)
     contexts[0, 8:14] = np.nan
-    exact = kalman(contexts, noise_sd, 10)
+    exact = exact_forecast(contexts, noise_sd, 10)
     runs = np.stack(
         [
             oracles.particle_forecast(SYSTEM, contexts, DT, noise_sd, 10, n_particles=800, n_samples=400, seed=s)
@@ -87,11 +87,39 @@ def test_particle_forecast_without_noise_is_nearly_the_limit_and_well_fed():
     clean, _ = simulate(100, 45, 0.0, seed=4)
     contexts, truth = clean[:, :40], clean[:, 40:, None]
     samples = oracles.particle_forecast(SYSTEM, contexts, DT, 0.0, 5, n_particles=1000, n_samples=200)
-    limit = kalman(contexts, 0.0, 5).crps(truth)
+    limit = exact_forecast(contexts, 0.0, 5).crps(truth)
     gap = scores.horizon_mean(scores.crps(samples, truth) - limit)
     assert np.all(np.abs(gap.mean) < 5 * gap.se + 0.02 * limit.mean())
     filtered = oracles.particle_filter(SYSTEM, contexts, DT, 0.0, n_particles=1000, rng=np.random.default_rng(0))
     assert np.median(filtered.ess) > 20
+
+
+def test_filtered_means_of_the_particles_are_those_of_kalman():
+    noise_sd = 0.3
+    _, contexts = simulate(20, 30, noise_sd, seed=11)
+    F, Q = SYSTEM.transition_matrix(DT), SYSTEM.process_covariance(DT)
+    exact = kalman.kalman_filter(F, Q, ROW, noise_sd**2, contexts)
+    assert exact.means.shape == (20, 30, 2)
+    np.testing.assert_array_equal(exact.means[:, -1], exact.mean)
+    found = oracles.particle_filter(
+        SYSTEM, contexts, DT, noise_sd, n_particles=1000, rng=np.random.default_rng(12)
+    ).mean
+    sd = np.sqrt(np.diag(exact.cov[0]))
+    # resampling adds to the error of a thousand independent draws; three times is ample, and far below sd itself
+    assert np.all(np.abs(found - exact.means).mean(axis=(0, 1)) < 3 * sd / np.sqrt(1000))
+
+
+def test_kalman_follows_a_growing_oscillation_from_its_law_of_starts():
+    made = systems.excited_oscillator(4, 60, observation_noise=0.05, seed=13)
+    F, Q = made.system.transition_matrix(1.0), made.system.process_covariance(1.0)
+    contexts, truth = np.stack([s.values[:50, 0] for s in made.series]), made.clean[:, 50:]
+    with pytest.raises(LampertiError, match="initial_cov"):
+        kalman.kalman_forecast(F, Q, ROW, made.noise_sd[0] ** 2, contexts, 10)
+    forecast = kalman.kalman_forecast(F, Q, ROW, made.noise_sd[0] ** 2, contexts, 10, initial_cov=np.eye(2))
+    assert np.all(np.abs(forecast.mean - truth) < 5 * forecast.sd)
+    assert np.all(forecast.sd < made.noise_sd[0])
+    exact = kalman.kalman_forecast(F, Q, ROW, 0.0, made.clean[:, :50, 0], 10, initial_cov=np.eye(2))
+    np.testing.assert_allclose(exact.mean, truth, atol=1e-6)
 
 
 def test_particle_paths_hang_together_in_time():
@@ -121,7 +149,7 @@ def test_contexts_far_from_every_particle_do_not_break_the_weights():
 def test_oracles_refuse_what_they_cannot_do():
     _, contexts = simulate(2, 10, 0.1, seed=7)
     with pytest.raises(LampertiError, match="stationary law"):
-        oracles.kalman_forecast(np.eye(2), np.eye(2), ROW, 0.1, contexts, 3)
+        kalman.kalman_forecast(np.eye(2), np.eye(2), ROW, 0.1, contexts, 3)
     with pytest.raises(LampertiError, match="Take one channel"):
         oracles.particle_forecast(SYSTEM, contexts[..., None], DT, 0.1, 3)
     with pytest.raises(LampertiError, match="horizon"):

@@ -93,12 +93,39 @@ def test_moment_log_score_of_a_gaussian_ensemble_tends_to_the_log_density():
     assert scores.moment_log_score(samples, truth).item() == pytest.approx(exact, abs=0.01)
 
 
+def test_kernel_log_score_of_a_large_ensemble_tends_to_the_log_density_of_two_modes():
+    rng = np.random.default_rng(11)
+    side = rng.choice([-3.0, 3.0], size=(1, 100_000, 1, 1))
+    samples, truth = side + rng.normal(size=side.shape), np.full((1, 1, 1), 3.0)
+    exact = -np.log(0.5 * stats.norm.pdf(0.0) + 0.5 * stats.norm.pdf(6.0))
+    assert scores.kernel_log_score(samples, truth, bandwidth=0.02).item() == pytest.approx(exact, abs=0.02)
+    assert scores.moment_log_score(samples, truth).item() > exact + 0.3
+
+
+def test_kernel_log_score_is_the_mixture_written_out_and_survives_a_truth_far_away():
+    rng = np.random.default_rng(12)
+    samples, truth = rng.normal(size=(4, 7, 2, 1)), rng.normal(size=(4, 2, 1))
+    width = 1.06 * 7**-0.2 * samples.std(axis=1, ddof=1)
+    by_hand = -np.log(stats.norm.pdf(truth[:, None], samples, width[:, None]).mean(axis=1))
+    np.testing.assert_allclose(scores.kernel_log_score(samples, truth), by_hand)
+    assert np.isfinite(scores.kernel_log_score(samples, truth + 1e4)).all()
+
+
+def test_uniformity_of_the_pit_holds_for_calibrated_and_fails_for_narrow_ensembles(calibrated):
+    samples, truth = calibrated
+    good = scores.pit_uniformity(scores.pit(samples, truth))
+    assert good.statistic.shape == (2, 1) and np.all(good.p_value > 1e-6)
+    narrow = 0.5 * (samples + samples.mean(axis=1, keepdims=True))
+    assert np.all(scores.pit_uniformity(scores.pit(narrow, truth)).p_value < 1e-6)
+
+
 def test_an_ensemble_that_blew_up_scores_infinity_and_covers_nothing(calibrated):
     samples, truth = calibrated
     samples[3, 7, 1] = np.nan
     crps = scores.crps(samples, truth)
     assert np.isinf(crps[3, 1]) and np.isfinite(np.delete(crps[:, 1], 3)).all()
     assert np.isinf(scores.moment_log_score(samples, truth)[3, 1])
+    assert np.isinf(scores.kernel_log_score(samples, truth)[3, 1])
     assert np.isinf(scores.energy_score(samples[:8], truth[:8])[3, 1])
     assert scores.covered(samples, truth)[3, 1] == 0
     summary = scores.horizon_mean(crps)

@@ -10,6 +10,7 @@ Distances shrink with the amount of data: compare sets of the same size only (``
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -17,10 +18,18 @@ from jaxtyping import Bool, Float
 from scipy import ndimage, signal, stats
 
 from lamperti._errors import ConfigError
+from lamperti.evaluation._paths import Distance, Paths, Pool, check_paths
+from lamperti.evaluation.state_space import state_space_distance
+from lamperti.evaluation.time_reversal import asymmetry_distance
 
-Paths = Float[np.ndarray, "_N _T"]  # underscores: the two sets that are compared may differ in number
-Pool = Float[np.ndarray, " n"]
-Distance = Callable[[Paths, Paths], float]
+
+@dataclass(frozen=True)
+class Residence:
+    """How long a signal stays on one side; NaN where no stretch was seen from end to end."""
+
+    mean: float
+    quantile_90: float
+    count: int
 
 
 def half_cycles(paths: Paths, centre: float = 0.0, threshold: float = 0.0) -> Pool:
@@ -30,6 +39,14 @@ def half_cycles(paths: Paths, centre: float = 0.0, threshold: float = 0.0) -> Po
     chatter of noise about it. Stretches cut by either end of a path are left out: their length is not known.
     """
     return np.concatenate([np.diff(np.flatnonzero(row)) for row in _switches(paths, centre, threshold)]) * 1.0
+
+
+def residence(paths: Paths, centre: float = 0.0, threshold: float = 0.0) -> Residence:
+    """Mean and 90 % quantile of the residence times, in samples."""
+    times = half_cycles(paths, centre, threshold)
+    if len(times) == 0:
+        return Residence(np.nan, np.nan, 0)
+    return Residence(float(times.mean()), float(np.quantile(times, 0.9)), len(times))
 
 
 def lobe_switches(paths: Paths, centre: float = 0.0, threshold: float = 0.0) -> Float[np.ndarray, " N"]:
@@ -92,7 +109,7 @@ def peak_distance(model: Paths, real: Paths, prominence: float = 0.0) -> float:
 
 def spectrum_distance(model: Paths, real: Paths, sigma: float = 20.0, segment: int | None = None) -> float:
     """Hellinger distance D_H of the smoothed spectra, from 0 to 1."""
-    _check(model, real)
+    check_paths(model, real)
     if not np.isfinite(model).all():
         return np.inf
     overlap = np.sqrt(power_spectrum(model, sigma, segment) * power_spectrum(real, sigma, segment)).sum()
@@ -101,7 +118,7 @@ def spectrum_distance(model: Paths, real: Paths, sigma: float = 20.0, segment: i
 
 def autocorrelation_distance(model: Paths, real: Paths, max_lag: int | None = None) -> float:
     """Root mean square difference of the autocorrelations, by default up to a quarter of a path."""
-    _check(model, real)
+    check_paths(model, real)
     if not np.isfinite(model).all():
         return np.inf
     lags = max(1, real.shape[1] // 4) if max_lag is None else max_lag
@@ -111,7 +128,7 @@ def autocorrelation_distance(model: Paths, real: Paths, max_lag: int | None = No
 
 def roughness_distance(model: Paths, real: Paths) -> float:
     """|log ratio| of the variances of second differences: how much too rough or too smooth the paths are."""
-    _check(model, real)
+    check_paths(model, real)
     if not np.isfinite(model).all():
         return np.inf
     ours, theirs = (np.diff(p, n=2, axis=1).var() for p in (model, real))
@@ -127,6 +144,8 @@ DISTANCES: Mapping[str, Distance] = MappingProxyType(
         "lobe switches": lobe_switch_distance,
         "peak heights": peak_distance,
         "roughness": roughness_distance,
+        "state space": state_space_distance,
+        "time asymmetry": asymmetry_distance,
     }
 )
 
@@ -158,18 +177,9 @@ def escape_share(paths: Paths, reference: Paths) -> float:
     return float(1 - inside.all(axis=1).mean())
 
 
-def _check(model: Paths, real: Paths) -> None:
-    if model.ndim != 2 or real.ndim != 2 or model.shape[1] != real.shape[1]:
-        raise ConfigError(
-            f"paths must be [N, T] with the same T, got {model.shape} and {real.shape}. Cut the longer paths."
-        )
-    if not np.isfinite(real).all() or real.std() == 0:
-        raise ConfigError("the real paths must be finite and not constant. Fill gaps, or take stretches without them.")
-
-
 def _compare(model: Paths, real: Paths, statistic: Callable[[Paths], Pool]) -> float:
     """W1 between the pooled statistics; infinite where only one side has any."""
-    _check(model, real)
+    check_paths(model, real)
     if not np.isfinite(model).all():
         return np.inf
     ours, theirs = statistic(model), statistic(real)

@@ -2,8 +2,7 @@
 
 Notation   contexts: what was observed before each forecast origin [R, T], NaN where missing
            x: state [D]   K particles   S ensemble members   H horizons, 1..H samples after the context
-           (F, Q): x' = F x + N(0, Q) over one sample   h: observation row [D], y = h'x + N(0, noise_var)
-Equations  exact Kalman filter for the linear system; else the bootstrap particle filter, weights p(y | x),
+Equations  exact Kalman filter for a linear system (``kalman``); else the bootstrap particle filter, weights p(y | x),
            systematic resampling where the effective sample size 1/sum(w^2) is under K/2
 
 Both forecast the observable without its noise, given the noisy context.
@@ -14,11 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import solve_discrete_lyapunov
 
 from lamperti._errors import ConfigError
 from lamperti.data.systems import System
-from lamperti.evaluation.scores import gaussian_crps
+from lamperti.evaluation.kalman import check_contexts
 
 # Without observation noise the weights of a bootstrap filter are all zero. We then assume a noise of this
 # share of the contexts' sd, coming down to it from a larger one: the cloud gathers before it is pinned.
@@ -32,70 +30,13 @@ POOL_PATHS = 1024
 
 
 @dataclass(frozen=True)
-class GaussianForecast:
-    """Mean and sd of the noise-free observable, horizon by horizon."""
-
-    mean: Float[np.ndarray, "R H 1"]
-    sd: Float[np.ndarray, "R H 1"]
-
-    def crps(self, truth: Float[np.ndarray, "R H 1"]) -> Float[np.ndarray, "R H 1"]:
-        return gaussian_crps(self.mean, self.sd, truth)
-
-    def samples(self, n_samples: int, *, seed: int = 0) -> Float[np.ndarray, "R S H 1"]:
-        """Draws with the right marginals; horizons are drawn independently, so these are not paths."""
-        r, h, _ = self.mean.shape
-        z = np.random.default_rng(seed).standard_normal((r, n_samples, h, 1))
-        return self.mean[:, None] + self.sd[:, None] * z
-
-
-@dataclass(frozen=True)
 class FilteredParticles:
-    """The particles after the context, equally weighted, and how well the filter was fed on the way."""
+    """The particles after the context, equally weighted; on the way, the mean state and how well the filter was fed."""
 
     x: Float[np.ndarray, "R K D"]
     ess: Float[np.ndarray, "R T"]
-
-
-def kalman_forecast(
-    transition: Float[np.ndarray, "D D"],
-    process_cov: Float[np.ndarray, "D D"],
-    observation: Float[np.ndarray, " D"],
-    noise_var: float,
-    contexts: Float[np.ndarray, "R T"],
-    horizon: int,
-) -> GaussianForecast:
-    """Exact forecast of a stable linear system about zero, in its stationary state before the context.
-
-    Args:
-        transition, process_cov: the step over one sample interval.
-        observation: row h with noise-free observable h'x.
-        noise_var: variance of the observation noise; 0 is allowed.
-        contexts: observations [R, T], NaN where missing.
-        horizon: number of sample intervals to look ahead.
-    """
-    _check_contexts(contexts, horizon)
-    if np.abs(np.linalg.eigvals(transition)).max() >= 1:
-        raise ConfigError(
-            "the Kalman oracle starts from the stationary law; this transition has none (|eigenvalue| >= 1)."
-        )
-    n_origins = len(contexts)
-    mean = np.zeros((n_origins, len(transition)))
-    cov = np.broadcast_to(solve_discrete_lyapunov(transition, process_cov), (n_origins, *transition.shape))
-
-    for k, y in enumerate(contexts.T):
-        if k > 0:
-            mean, cov = mean @ transition.T, transition @ cov @ transition.T + process_cov
-        cross = cov @ observation
-        gain = cross / (cross @ observation + noise_var)[:, None] * np.isfinite(y)[:, None]
-        mean = mean + gain * (np.nan_to_num(y) - mean @ observation)[:, None]
-        cov = cov - gain[:, :, None] * cross[:, None, :]
-
-    means, sds = [], []
-    for _ in range(horizon):
-        mean, cov = mean @ transition.T, transition @ cov @ transition.T + process_cov
-        means.append(mean @ observation)
-        sds.append(np.sqrt(np.einsum("i,rij,j->r", observation, cov, observation)))
-    return GaussianForecast(np.stack(means, axis=1)[..., None], np.stack(sds, axis=1)[..., None])
+    mean: Float[np.ndarray, "R T D"]
+    """E[x_k | y_1..y_k]: what the past alone tells of the state, which a smoother may exceed."""
 
 
 def stationary_draws(
@@ -136,6 +77,7 @@ def particle_filter(
     log_w, first_ess = _weigh(system.observe(pool)[..., 0], contexts[:, 0], assumed[0])
     x = pool[_systematic(log_w, n_particles, rng)]
     log_w = np.zeros((n_origins, n_particles))
+    means = [x.mean(axis=1)]
     # the pool is larger than K; keep to the scale of the later ones
     ess = [np.minimum(first_ess, n_particles)]
 
@@ -143,6 +85,7 @@ def particle_filter(
         x = advance(x.reshape(n_origins * n_particles, -1), rng).reshape(x.shape)
         gained, size = _weigh(system.observe(x)[..., 0], contexts[:, k], assumed[k], log_w)
         ess.append(size)
+        means.append(_weighted_mean(x, gained))
         starved = size < n_particles / 2
         if starved.any():
             chosen = _systematic(gained[starved], n_particles, rng)
@@ -150,7 +93,7 @@ def particle_filter(
         log_w = np.where(starved[:, None], 0.0, gained)
 
     x = np.take_along_axis(x, _systematic(log_w, n_particles, rng)[..., None], axis=1)
-    return FilteredParticles(x, np.stack(ess, axis=1))
+    return FilteredParticles(x, np.stack(ess, axis=1), np.stack(means, axis=1))
 
 
 def particle_forecast(
@@ -178,7 +121,7 @@ def particle_forecast(
         substeps: integration steps a sample interval, the system's own choice by default; fewer are faster
             and less exact.
     """
-    _check_contexts(contexts, horizon)
+    check_contexts(contexts, horizon)
     if not 1 <= n_samples <= n_particles:
         raise ConfigError(f"n_samples must be between 1 and n_particles={n_particles}, got {n_samples}.")
     rng = np.random.default_rng(seed)
@@ -190,13 +133,6 @@ def particle_forecast(
         x = advance(x.reshape(-1, shape[-1]), rng).reshape(shape)
         steps.append(system.observe(x)[..., :1])
     return np.stack(steps, axis=2)
-
-
-def _check_contexts(contexts: Float[np.ndarray, "R T"], horizon: int) -> None:
-    if contexts.ndim != 2 or contexts.shape[1] < 1:
-        raise ConfigError(f"contexts must be [R, T] with T >= 1, got {contexts.shape}. Take one channel.")
-    if horizon < 1:
-        raise ConfigError(f"horizon counts sample intervals and must be at least 1, got {horizon}.")
 
 
 def _noise_schedule(contexts: Float[np.ndarray, "R T"], noise_sd: float) -> Float[np.ndarray, " T"]:
@@ -218,6 +154,11 @@ def _weigh(
     gained -= gained.max(axis=1, keepdims=True)
     w = np.exp(gained)
     return gained, w.sum(axis=1) ** 2 / (w**2).sum(axis=1)
+
+
+def _weighted_mean(x: Float[np.ndarray, "R K D"], log_w: Float[np.ndarray, "R K"]) -> Float[np.ndarray, "R D"]:
+    w = np.exp(log_w)
+    return np.einsum("rk,rkd->rd", w / w.sum(axis=1, keepdims=True), x)
 
 
 def _systematic(log_w: Float[np.ndarray, "R K"], n: int, rng: np.random.Generator) -> Int[np.ndarray, "R n"]:

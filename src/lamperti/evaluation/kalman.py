@@ -1,0 +1,120 @@
+"""Exact filter and forecast of a linear Gaussian system with one observable.
+
+Notation   contexts: what was observed before each forecast origin [R, T], NaN where missing
+           (F, Q): x' = F x + N(0, Q) over one sample   h: observation row [D], y = h'x + N(0, noise_var)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import solve_discrete_lyapunov
+
+from lamperti._errors import ConfigError
+from lamperti.evaluation.scores import gaussian_crps
+
+# Without any noise the variance of an innovation falls to rounding error, which must not be divided by.
+_LEAST_VARIANCE = 1e-20
+
+
+@dataclass(frozen=True)
+class GaussianForecast:
+    """Mean and sd of the noise-free observable, horizon by horizon."""
+
+    mean: Float[np.ndarray, "R H 1"]
+    sd: Float[np.ndarray, "R H 1"]
+
+    def crps(self, truth: Float[np.ndarray, "R H 1"]) -> Float[np.ndarray, "R H 1"]:
+        return gaussian_crps(self.mean, self.sd, truth)
+
+    def samples(self, n_samples: int, *, seed: int = 0) -> Float[np.ndarray, "R S H 1"]:
+        """Draws with the right marginals; horizons are drawn independently, so these are not paths."""
+        r, h, _ = self.mean.shape
+        z = np.random.default_rng(seed).standard_normal((r, n_samples, h, 1))
+        return self.mean[:, None] + self.sd[:, None] * z
+
+
+@dataclass(frozen=True)
+class FilteredGaussian:
+    """The state after the context, and its mean on the way."""
+
+    mean: Float[np.ndarray, "R D"]
+    cov: Float[np.ndarray, "R D D"]
+    means: Float[np.ndarray, "R T D"]
+    """E[x_k | y_1..y_k]: what the past alone tells of the state, which a smoother may exceed."""
+
+
+def kalman_filter(
+    transition: Float[np.ndarray, "D D"],
+    process_cov: Float[np.ndarray, "D D"],
+    observation: Float[np.ndarray, " D"],
+    noise_var: float,
+    contexts: Float[np.ndarray, "R T"],
+    *,
+    initial_cov: Float[np.ndarray, "D D"] | None = None,
+) -> FilteredGaussian:
+    """Filter every context from N(0, initial_cov) at its first sample, by default the stationary law.
+
+    Args:
+        transition, process_cov: the step over one sample interval.
+        observation: row h with noise-free observable h'x.
+        noise_var: variance of the observation noise; 0 is allowed.
+        contexts: observations [R, T], NaN where missing.
+        initial_cov: covariance of the state at the first sample; needed where there is no stationary law.
+    """
+    check_contexts(contexts)
+    if initial_cov is None:
+        if np.abs(np.linalg.eigvals(transition)).max() >= 1:
+            raise ConfigError(
+                "the Kalman filter starts from the stationary law; this transition has none (|eigenvalue| >= 1). "
+                "Pass initial_cov, the covariance of the state at the first sample."
+            )
+        initial_cov = np.asarray(solve_discrete_lyapunov(transition, process_cov))
+    n_origins = len(contexts)
+    mean = np.zeros((n_origins, len(transition)))
+    cov = np.broadcast_to(initial_cov, (n_origins, *transition.shape))
+    means = []
+    for k, y in enumerate(contexts.T):
+        if k > 0:
+            mean, cov = mean @ transition.T, transition @ cov @ transition.T + process_cov
+        cross = cov @ observation
+        variance = np.maximum(cross @ observation + noise_var, _LEAST_VARIANCE)
+        gain = cross / variance[:, None] * np.isfinite(y)[:, None]
+        mean = mean + gain * (np.nan_to_num(y) - mean @ observation)[:, None]
+        cov = cov - gain[:, :, None] * cross[:, None, :]
+        means.append(mean)
+    return FilteredGaussian(mean, cov, np.stack(means, axis=1))
+
+
+def kalman_forecast(
+    transition: Float[np.ndarray, "D D"],
+    process_cov: Float[np.ndarray, "D D"],
+    observation: Float[np.ndarray, " D"],
+    noise_var: float,
+    contexts: Float[np.ndarray, "R T"],
+    horizon: int,
+    *,
+    initial_cov: Float[np.ndarray, "D D"] | None = None,
+) -> GaussianForecast:
+    """Exact forecast of the noise-free observable of a linear system about zero; arguments as for the filter.
+
+    ``horizon`` is the number of sample intervals to look ahead.
+    """
+    check_contexts(contexts, horizon)
+    state = kalman_filter(transition, process_cov, observation, noise_var, contexts, initial_cov=initial_cov)
+    mean, cov = state.mean, state.cov
+    means, variances = [], []
+    for _ in range(horizon):
+        mean, cov = mean @ transition.T, transition @ cov @ transition.T + process_cov
+        means.append(mean @ observation)
+        variances.append(np.einsum("i,rij,j->r", observation, cov, observation))
+    sd = np.sqrt(np.maximum(np.stack(variances, axis=1), _LEAST_VARIANCE))
+    return GaussianForecast(np.stack(means, axis=1)[..., None], sd[..., None])
+
+
+def check_contexts(contexts: Float[np.ndarray, "R T"], horizon: int = 1) -> None:
+    """Refuse what is not one channel of at least one sample, or a horizon of nothing."""
+    if contexts.ndim != 2 or contexts.shape[1] < 1:
+        raise ConfigError(f"contexts must be [R, T] with T >= 1, got {contexts.shape}. Take one channel.")
+    if horizon < 1:
+        raise ConfigError(f"horizon counts sample intervals and must be at least 1, got {horizon}.")
