@@ -89,7 +89,7 @@ class FitConfig(_Config):
     learning_rate: float = Field(default=2e-3, gt=0, description="Adam, networks")
     kernel_rate: float = Field(default=1e-2, gt=0, description="Adam, kernel and inducing inputs")
     diffusion_rate: float = Field(default=1e-2, gt=0, description="Adam, log diffusion")
-    natural_rate: float = Field(default=0.1, gt=0, le=1, description="natural step and closed-form emission")
+    natural_rate: float = Field(default=0.4, gt=0, le=1, description="natural step and closed-form emission")
     start_rate: float = Field(default=0.5, gt=0, le=1, description="natural rate of the first iterations")
     start_iterations: int = Field(default=20, ge=0)
     span_rate: float = Field(default=0.0, ge=0, le=1, description="share of segments with a span of potentials masked")
@@ -98,7 +98,9 @@ class FitConfig(_Config):
         ge=0,
         description="weight that keeps the encoder's means, where the drift is linearised, on the chain",
     )
-    gauge_at: tuple[int, ...] = Field(default=(), description="iterations at which coordinates are turned (gauge move)")
+    gauge_at: tuple[int, ...] = Field(
+        default=(150, 400), description="iterations at which coordinates are turned (gauge move)"
+    )
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"
     )

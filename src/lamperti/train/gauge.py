@@ -26,6 +26,7 @@ from lamperti.model import LatentSDE, Segment
 from lamperti.objective import elbo, transition_terms
 
 _PATHS = 2
+_WORST_CONDITION = 1e8
 
 
 @compiled
@@ -59,7 +60,12 @@ def gauge_move(model: LatentSDE, batches: Sequence[Segment], *, n_transitions: i
     """The same model in coordinates where the residual covariance of the increments is diagonal."""
     draws = [_paths(model, b, k) for b, k in zip(batches, jax.random.split(key, len(batches)), strict=True)]
     x = np.concatenate([np.asarray(d[0]).reshape(-1, model.latent_dim) for d in draws])
-    T = gauge_transform(np.cov(x, rowvar=False), np.mean([np.asarray(d[1]) for d in draws], axis=0))
+    cov = np.atleast_2d(np.cov(x, rowvar=False))
+    Q = np.mean([np.asarray(d[1]) for d in draws], axis=0)
+    if not np.isfinite(cov).all() or not np.isfinite(Q).all() or np.linalg.cond(cov) > _WORST_CONDITION:
+        # States in a plane have no such coordinates, broken ones none at all; training goes on in the old ones.
+        return model
+    T = gauge_transform(cov, Q)
     turned = change_coordinates(model, jnp.asarray(T))
     return _refit_drift(turned, [d[0] for d in draws], batches, jnp.asarray(T), n_transitions)
 
