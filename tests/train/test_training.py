@@ -104,6 +104,7 @@ def test_gauge_makes_covariance_the_identity_and_diffusion_diagonal():
     a, b = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
     cov, Q = a @ a.T + np.eye(3), b @ b.T + 0.1 * np.eye(3)
     T = gauge_transform(cov, Q)
+    assert T is not None
     np.testing.assert_allclose(T @ cov @ T.T, np.eye(3), atol=1e-10)
     turned = T @ Q @ T.T
     np.testing.assert_allclose(turned, np.diag(np.diag(turned)), atol=1e-10)
@@ -126,6 +127,11 @@ def test_change_of_coordinates_changes_no_prediction_of_the_data(setting):
 def test_gauge_move_in_training_keeps_going():
     fitted = lp.fit(data().series, MODEL, FIT.model_copy(update={"gauge_at": (2,)}))
     assert np.isfinite(fitted.history.best_score)
+
+
+def test_states_in_a_plane_and_states_that_broke_have_no_gauge():
+    assert gauge_transform(np.diag([1.0, 1e-12]), np.eye(2)) is None
+    assert gauge_transform(np.eye(2), np.full((2, 2), np.nan)) is None
 
 
 @pytest.mark.parametrize("smoother", ["sigma-point", "moment-matching", "particle", "linearised-parallel"])

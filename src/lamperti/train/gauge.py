@@ -46,8 +46,11 @@ def _paths(model: LatentSDE, batch: Segment, key: PRNGKeyArray):
     return x, Q
 
 
-def gauge_transform(cov: Float[np.ndarray, "D D"], Q: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
-    """T with T cov T' = I and T Q T' diagonal: the generalised eigenvectors of (Q, cov)."""
+def gauge_transform(cov: Float[np.ndarray, "D D"], Q: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"] | None:
+    """T with T cov T' = I and T Q T' diagonal: the generalised eigenvectors of (Q, cov). None where there is no such
+    T: states in a plane, or states that are not finite."""
+    if not (np.isfinite(cov).all() and np.isfinite(Q).all()) or np.linalg.cond(cov) > _WORST_CONDITION:
+        return None
     _, vectors = scipy.linalg.eigh(Q, cov)
     T = vectors.T
     # Of all signs and orders, the one nearest to the old axes, so that coordinates keep their meaning.
@@ -57,15 +60,14 @@ def gauge_transform(cov: Float[np.ndarray, "D D"], Q: Float[np.ndarray, "D D"]) 
 
 
 def gauge_move(model: LatentSDE, batches: Sequence[Segment], *, n_transitions: int, key: PRNGKeyArray) -> LatentSDE:
-    """The same model in coordinates where the residual covariance of the increments is diagonal."""
+    """The same model in coordinates where the residual covariance of the increments is diagonal, if there are any."""
     draws = [_paths(model, b, k) for b, k in zip(batches, jax.random.split(key, len(batches)), strict=True)]
     x = np.concatenate([np.asarray(d[0]).reshape(-1, model.latent_dim) for d in draws])
     cov = np.atleast_2d(np.cov(x, rowvar=False))
     Q = np.mean([np.asarray(d[1]) for d in draws], axis=0)
-    if not np.isfinite(cov).all() or not np.isfinite(Q).all() or np.linalg.cond(cov) > _WORST_CONDITION:
-        # States in a plane have no such coordinates, broken ones none at all; training goes on in the old ones.
-        return model
     T = gauge_transform(cov, Q)
+    if T is None:
+        return model
     turned = change_coordinates(model, jnp.asarray(T))
     return _refit_drift(turned, [d[0] for d in draws], batches, jnp.asarray(T), n_transitions)
 
