@@ -136,19 +136,17 @@ def _read_channels(table: Table, options: ReadOptions, clock: Clock) -> _Channel
 
 
 def _one(label: str, rows: np.ndarray, channels: _Channels, clock: Clock, table: Table, options: ReadOptions) -> Series:
-    stamps = None if clock.times is None else clock.times[rows]
-    samples, repairs = in_order(
-        Samples(channels.values[rows], channels.observed[rows], stamps),
-        sort=options.sort,
-        duplicates=options.duplicates,
-    )
-    step = table.dt if samples.times is None and options.dt is None else options.dt
+    values, observed, stamps, repairs = channels.values[rows], channels.observed[rows], None, ()
+    if clock.times is not None:
+        samples = Samples(values, observed, clock.times[rows])
+        (values, observed, stamps), repairs = in_order(samples, sort=options.sort, duplicates=options.duplicates)
+    step = table.dt if stamps is None and options.dt is None else options.dt
     units = {name: (options.units or {}).get(name, table.units.get(name, "")) for name in channels.names}
     series = Series(
-        samples.values,
-        samples.times,
+        values,
+        stamps,
         step,
-        samples.observed,
+        observed,
         names=channels.names if table.named else None,
         missing="nan" if options.declared.nan else "refuse",
         units=list(units.values()),

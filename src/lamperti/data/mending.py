@@ -15,24 +15,24 @@ from lamperti.data.series import Series
 
 
 class Samples(NamedTuple):
-    """Values of one series, what was observed of them, and their times if there are any."""
+    """Values of one series, what was observed of them, and their times."""
 
     values: Float[np.ndarray, "T P"]
     observed: Bool[np.ndarray, "T P"]
-    times: Float[np.ndarray, " T"] | None
+    times: Float[np.ndarray, " T"]
 
 
 def in_order(samples: Samples, *, sort: bool, duplicates: str) -> tuple[Samples, tuple[str, ...]]:
     """The samples in order of time, and with one sample a time, as far as the options ask for it."""
     repairs: list[str] = []
-    if samples.times is None or not np.isfinite(samples.times).all():
+    if not np.isfinite(samples.times).all():
         return samples, ()  # what is wrong with them is said when the series is made
     if sort and (np.diff(samples.times) < 0).any():
         order = np.argsort(samples.times, kind="stable")
         moved = int(np.sum(order != np.arange(len(order))))
         samples = Samples(*(part[order] for part in samples))
         repairs.append(f"rows were sorted by time ({moved} of {len(order)} moved)")
-    if duplicates != "refuse" and samples.times is not None and (np.diff(samples.times) == 0).any():
+    if duplicates != "refuse" and (np.diff(samples.times) == 0).any():
         n_rows = len(samples.times)
         samples = _merged(samples, duplicates)
         repairs.append(f"{n_rows - len(samples.values)} rows with a time that came before were merged ({duplicates})")

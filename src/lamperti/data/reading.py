@@ -39,7 +39,7 @@ def read(source: Any, **options: Any) -> list[Series]:
     ```
     """
     chosen = read_options(options)
-    if isinstance(source, (str, bytes, os.PathLike)):
+    if isinstance(source, (str, os.PathLike)):
         from lamperti.data.formats import read_file
 
         return _from_file(source, chosen, read_file)
@@ -72,7 +72,7 @@ def _holds_series(source: Any) -> bool:
 
 
 def _from_file(
-    path: str | bytes | os.PathLike, options: ReadOptions, reader: Callable[[Path, ReadOptions], Table]
+    path: str | os.PathLike, options: ReadOptions, reader: Callable[[Path, ReadOptions], Table]
 ) -> list[Series]:
     file = local_path(path)
     try:

@@ -164,6 +164,9 @@ def as_series_list(data: Any) -> list[Series]:
     [R, T, P] of R series; or a table of pandas or polars or an xarray object, as `lamperti.read` takes them
     without options. All series must have the same channels.
     """
+    first = data[0] if isinstance(data, (list, tuple)) and data else data
+    if isinstance(first, (str, os.PathLike)):
+        raise SeriesError(f"{first!r} is text or a path, not data. Read a file first: lamperti.read(path).")
     if isinstance(data, (list, tuple)) and not (data and np.isscalar(data[0])):
         series = [one for i, item in enumerate(data) for one in _as_series(item, i)]
     elif isinstance(data, Series) or _is_labelled(data):
@@ -196,8 +199,6 @@ def _listed(series: Series) -> str:
 def _as_series(item: Any, place: int | None) -> list[Series]:
     if isinstance(item, Series):
         return [item]
-    if isinstance(item, (str, os.PathLike)):
-        raise SeriesError(f"{item!r} is a path, not data. Read it first: lamperti.read(path).")
     try:
         return _from_table(item) if _is_labelled(item) else [Series(item)]
     except SeriesError as error:

@@ -151,7 +151,7 @@ def check(data: Any, **options: Any) -> Check:
 
 
 def _read(data: Any, options: dict[str, Any]) -> list[Series]:
-    if options or isinstance(data, (str, bytes, os.PathLike)):
+    if options or isinstance(data, (str, os.PathLike)):
         return read(data, **options)
     return as_series_list(data)
 

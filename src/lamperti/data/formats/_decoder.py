@@ -95,7 +95,7 @@ def decode_hdf5(path: str, out: Writer) -> None:
     import h5py
 
     with h5py.File(path, "r") as file:
-        found = {name: item for name in file if isinstance(item := file.get(name), h5py.Dataset)}
+        found = {str(name): item for name in file if isinstance(item := file.get(name), h5py.Dataset)}
         if not found:
             raise Refused("the file has no variables at its top level. Write those to be read there.")
         for name, data in found.items():

@@ -111,4 +111,4 @@ def _dates(name: str, values: np.ndarray, lost: np.ndarray, since: re.Match, cal
     if (np.abs(micro[np.isfinite(micro)]) > 2**62).any() or not np.isfinite(micro[~lost]).all():
         raise SeriesError(f"variable {name!r} holds times that are no dates since {epoch}.")
     steps = np.round(np.nan_to_num(micro)).astype("timedelta64[us]")
-    return np.where(lost, np.datetime64("NaT"), np.datetime64(start.to_datetime64(), "us") + steps)
+    return np.where(lost, np.datetime64("NaT"), start.to_datetime64().astype("datetime64[us]") + steps)

@@ -6,7 +6,7 @@ import re
 import warnings
 import zlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -111,7 +111,7 @@ def _parse(text: str, separator: str, options: ReadOptions) -> Table:
             f"the first row {first[0][:60]!r} is separated by semicolons or tabs. Pass separator={other!r}, or save "
             "the file with commas."
         )
-    as_text = {name: str for name in (options.id, options.channel) if name in names}
+    as_text: Any = {name: str for name in (options.id, options.channel) if name in names}
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would be cut
         frame = pd.read_csv(
@@ -161,7 +161,7 @@ def _cells(column: pd.Series, options: ReadOptions) -> np.ndarray:
     if options.decimal or options.thousands:
         rest = rest.map(lambda cell: _in_english(cell, options), na_action="ignore")
     try:
-        parsed = pd.to_numeric(rest)
+        parsed: Any = pd.to_numeric(rest)
     except (ValueError, TypeError):
         return cells
     if not pd.api.types.is_numeric_dtype(parsed.dtype) or pd.api.types.is_bool_dtype(parsed.dtype):
