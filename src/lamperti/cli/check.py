@@ -15,8 +15,7 @@ from lamperti._text import visible
 from lamperti.cli._output import check_output_file
 from lamperti.cli._plot import braille
 from lamperti.cli._source import Source, as_flags
-from lamperti.data.checking import Check
-from lamperti.data.checking import check as check_series
+from lamperti.data.checking import Check, examine
 from lamperti.data.series import DATES, Series
 
 _DEFAULT_SOURCE = Source()
@@ -47,8 +46,7 @@ def check(
     """
     if png is not None:
         check_output_file(png, data)
-    series = source.read(data)
-    found = check_series(series)
+    series, found = examine(data, source.options())
     if png is not None:
         from lamperti import viz  # loads matplotlib
 
@@ -82,6 +80,8 @@ def _print(name: str, series: list[Series], found: Check, *, plot: bool) -> None
         s = found.suggestion
         facts["suggested"] = f"lag {s.lag} ({s.rule}), dimension {s.dimension}, window {s.window} samples"
     grid = Table.grid(padding=(0, 2))
+    grid.add_column()
+    grid.add_column(overflow="fold")
     for key, value in facts.items():
         grid.add_row(Text(key, style="bold"), Text(visible(value)))
     console.print(grid)
@@ -105,8 +105,8 @@ def _print(name: str, series: list[Series], found: Check, *, plot: bool) -> None
 
 def _channel_table(found: Check) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 2))
-    table.add_column("channel")
-    table.add_column("unit")
+    table.add_column("channel", overflow="fold")
+    table.add_column("unit", overflow="fold")
     for column in ("mean", "sd", "least", "most", "missing"):
         table.add_column(column, justify="right")
     for c in found.channels[:_SHOWN]:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from lamperti._errors import SeriesError
 
-_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
+_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:/")  # one slash is what a Path leaves of two; one letter is a drive
 _MAX_ENTRIES = 200_000
 
 

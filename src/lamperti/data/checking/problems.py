@@ -39,7 +39,10 @@ def channel_values(series: Sequence[Series], p: int) -> list[Float[np.ndarray, "
 def quantum(x: Float[np.ndarray, " N"]) -> float | None:
     """The smallest difference of two values, if values repeat so much that they must have been rounded."""
     levels = np.unique(x)
-    return float(np.diff(levels).min()) if 1 < len(levels) < len(x) / 2 else None
+    if not 1 < len(levels) < len(x) / 2:
+        return None
+    step = 2 * float(np.diff(levels / 2).min())  # halves: a difference of two large values overflows
+    return step if np.isfinite(step) else None
 
 
 def channel_problems(name: str, y: list[np.ndarray], share_missing: float) -> Iterator[Problem]:
@@ -72,7 +75,7 @@ def _rounded(name: str, x: np.ndarray, sd: float) -> Iterator[Problem]:
 
 def _outliers(name: str, y: list[np.ndarray], x: np.ndarray) -> Iterator[Problem]:
     middle = np.median(x)
-    scale = 1.4826 * np.median(np.abs(x / 2 - middle / 2)) * 2  # halves: a difference of two large values overflows
+    scale = 1.4826 * np.median(np.abs(x / 2 - middle / 2)) * 2
     if not 0 < scale < np.inf:
         return
     far = [np.abs(one / scale - middle / scale) > _OUTLIER for one in y]
@@ -101,7 +104,8 @@ def _held(name: str, y: list[np.ndarray], sd: float) -> Iterator[Problem]:
     x = np.concatenate(y)
     if (quantum(x) or 0.0) > _VISIBLE * sd:
         return  # rounded values repeat for that reason
-    same = [np.diff(one) == 0 for one in y if len(one) > 1]
+    low, high = x.min(), x.max()  # what is clipped there is told elsewhere
+    same = [(one[1:] == one[:-1]) & (one[1:] != low) & (one[1:] != high) for one in y if len(one) > 1]
     share = float(np.mean(np.concatenate(same))) if same else 0.0
     run = max((_longest_run(s) + 1 for s in same if s.any()), default=1)
     if share > 0.2 or run >= 10:
@@ -123,22 +127,24 @@ def dynamics_problems(name: str, y: list[Float[np.ndarray, "_ 1"]]) -> Iterator[
         text = f"neighbouring samples are hardly related (correlation {first:.2f}): noise, or sampled too slowly?"
         yield Problem("warning", "undersampled", name, text)
     memory = e_folding_time(y)
+    longest = max(y, key=len)
+    seen = np.isfinite(longest[:, 0])
+    if seen.sum() >= 20:
+        rows = np.arange(len(longest))
+        slope, level = np.polyfit(rows[seen], longest[seen, 0], 1)
+        rest = longest - (level + slope * rows)[:, None]
+        share = 1 - float(np.nanvar(rest) / np.nanvar(longest))
+        # A slow signal has few independent samples, and what is left of a line once it is taken out tells how few.
+        left = e_folding_time([rest]) if np.nanvar(rest) > 1e-12 else 1.0
+        effective = max(seen.sum() / (2 * max(left, 0.5)), 3.0)
+        if share > 0.3 and share / max(1 - share, 1e-12) * (effective - 2) > 16:
+            text = f"a straight line explains {share:.0%} of the variance: a trend. Remove it if the system has none."
+            yield Problem("warning", "trend", name, text)
+            memory = left
     if memory > 64:
         thin = int(memory // 16)
         text = f"it takes {memory:.0f} samples to change; every {thin}th sample would tell as much, and fit faster."
         yield Problem("note", "oversampled", name, text)
-    longest = max(y, key=len)[:, 0]
-    seen = np.isfinite(longest)
-    if seen.sum() < 20:
-        return
-    r = float(np.corrcoef(np.flatnonzero(seen), longest[seen])[0, 1])
-    effective = max(seen.sum() / (2 * max(memory, 0.5)), 3.0)  # a slow signal has few independent samples
-    t = abs(r) * np.sqrt((effective - 2) / max(1 - r * r, 1e-12))
-    if abs(r) > 0.5 and (t > 4 or memory > len(longest) / 4):
-        text = (
-            f"a straight line explains {r * r:.0%} of the variance: a trend. Remove it if it is no part of the system."
-        )
-        yield Problem("warning", "trend", name, text)
 
 
 def set_problems(series: Sequence[Series], sampling: Sampling, window: int | None) -> Iterator[Problem]:

@@ -116,6 +116,11 @@ def check(data: Any, **options: Any) -> Check:
     print(lp.check("lynx.csv", time="year"))
     ```
     """
+    return examine(data, options)[1]
+
+
+def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
+    """The series of some data, and the report on them; what reading warns of is in the report."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LampertiWarning)
         series = _read(data, options)
@@ -139,7 +144,7 @@ def check(data: Any, **options: Any) -> Check:
     problems += set_problems(series, sampling, suggestion.window if suggestion else None)
     clocks = [problem.where for problem in problems if problem.code == "time column"]
     problems = [problem for problem in problems if not (problem.code == "trend" and problem.where in clocks)]
-    return Check(
+    return series, Check(
         series=tuple(_summary(s, i) for i, s in enumerate(series)),
         channels=tuple(_channel(series, p) for p in range(series[0].n_channels)),
         sampling=sampling,
@@ -181,7 +186,7 @@ def _varies(series: Sequence[Series], p: int) -> bool:
 
 
 def _standardised(series: list[Series], varying: list[int]) -> list[np.ndarray]:
-    """The channels that vary, standardised; of very long data the first part."""
+    """The channels that vary, standardised, with outliers drawn in; of very long data the first part."""
     if not varying:
         return []
     kept = [s.select([s.names[p] for p in varying]) for s in series]
@@ -192,8 +197,13 @@ def _standardised(series: list[Series], varying: list[int]) -> list[np.ndarray]:
             break
         arrays.append(scaler.values(one.values[:left]))
         left -= one.length
-    seen = np.isfinite(np.concatenate(arrays))
-    return arrays if seen.any(axis=0).all() else []
+    pooled = np.concatenate(arrays)
+    if not np.isfinite(pooled).any(axis=0).all():
+        return []
+    middle = np.nanmedian(pooled, axis=0)
+    reach = 10 * 1.4826 * np.nanmedian(np.abs(pooled - middle), axis=0)
+    reach = np.where(reach > 0, reach, np.inf)
+    return [np.clip(one, middle - reach, middle + reach) for one in arrays]
 
 
 def _suggest(arrays: list[np.ndarray]) -> Suggestion | None:

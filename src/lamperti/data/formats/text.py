@@ -145,7 +145,7 @@ def _is_data(cell: str, decimal: str | None) -> bool:
 
 def _plain(name: str) -> str:
     """A name without the apostrophe that `write_csv` puts before what a spreadsheet would run."""
-    return name[1:] if name.startswith("'") and name[1:].startswith(FORMULA_STARTS) else name
+    return name[1:] if name.startswith("'") and name[1:].lstrip(" ").startswith(FORMULA_STARTS) else name
 
 
 def _cells(column: pd.Series, options: ReadOptions) -> np.ndarray:
