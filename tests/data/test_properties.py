@@ -1,7 +1,7 @@
 """What holds for data of any kind, looked for with made-up examples."""
 
 import io
-import zipfile
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +20,11 @@ from lamperti.data.writing import write_csv
 
 many = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
 reals = st.floats(-1e300, 1e300, allow_nan=False, allow_subnormal=False)
-NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp", "Zs", "Cf")), min_size=1, max_size=8)
+NAMES = st.text(
+    st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp", "Zs", "Cf"), exclude_characters=";"),
+    min_size=1,
+    max_size=8,
+)
 
 
 def arrays(min_rows=2, max_rows=12, max_columns=3, elements=reals):
@@ -78,7 +82,6 @@ def test_segments_cover_every_sample_once_and_link_only_neighbours(lengths, leng
     seen = batch.y[:, lead:][batch.mask[:, lead:].all(axis=-1)]
     assert len(seen) == sum(lengths)
     np.testing.assert_array_equal(np.sort(seen[:, 0]), np.sort(np.concatenate([y[:, 0] for y, _, _ in tracks])))
-    assert not batch.link[:, : max(lead, 0)].any() or lead == 0 or batch.link.shape[1] > lead
     padded = whole(*tracks[0], lead, 8)
     assert padded.y.shape[1] == lead + -(-lengths[0] // 8) * 8
     assert padded.link.sum() == lengths[0] - 1
@@ -136,7 +139,6 @@ def test_a_damaged_archive_is_read_or_refused_with_a_documented_error(folder, pl
         read(folder / "a.npz", missing="nan")
     except LampertiError as error:
         assert str(error)
-    assert zipfile.is_zipfile(io.BytesIO(ARCHIVE))
 
 
 GOOD_ZARR = {
@@ -160,8 +162,6 @@ anything = st.recursive(
 @many
 @given(st.dictionaries(st.sampled_from(sorted(GOOD_ZARR)), anything, max_size=3))
 def test_any_zarr_metadata_is_understood_or_refused_with_a_documented_error(folder, changes):
-    import json
-
     (folder / "zarr.json").write_text(json.dumps(GOOD_ZARR | changes))
     try:
         found = read_metadata(folder, ["zarr.json"])

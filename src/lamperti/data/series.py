@@ -264,8 +264,8 @@ def _check_varies(values: np.ndarray, name: str) -> None:
     if spread < _NEARLY_CONSTANT:
         warnings.warn(
             f"column {name!r} is nearly constant: its sd is {spread * largest:.3g} around "
-            f"{np.median(values):.10g}. Digits of the signal may be lost, in float32 all of them; subtract "
-            "the offset where it is recorded.",
+            f"{np.median(values / largest) * largest:.10g}. Digits of the signal may be lost, in float32 all of them; "
+            "subtract the offset where it is recorded.",
             LampertiWarning,
             stacklevel=4,
         )

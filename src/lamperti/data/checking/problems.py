@@ -74,11 +74,12 @@ def _rounded(name: str, x: np.ndarray, sd: float) -> Iterator[Problem]:
 
 
 def _outliers(name: str, y: list[np.ndarray], x: np.ndarray) -> Iterator[Problem]:
-    middle = np.median(x)
-    scale = 1.4826 * np.median(np.abs(x / 2 - middle / 2)) * 2
-    if not 0 < scale < np.inf:
+    eighths = x / 8  # neither a difference nor a sum of two of them overflows
+    middle = np.median(eighths)
+    scale = 1.4826 * np.median(np.abs(eighths - middle))
+    if not scale > 0:
         return
-    far = [np.abs(one / scale - middle / scale) > _OUTLIER for one in y]
+    far = [np.abs(one / 8 - middle) / scale > _OUTLIER for one in y]
     count = sum(int(f.sum()) for f in far)
     if count and count <= max(_OUTLIER_SHARE * len(x), 1):
         i = next(i for i, f in enumerate(far) if f.any())

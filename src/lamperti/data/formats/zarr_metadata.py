@@ -76,8 +76,9 @@ def _version_3(content: dict[str, Any], place: Path) -> dict[str, Any] | None:
         raise SeriesError(f"array {name!r} names no codecs. Write the store again.")
     for codec in codecs:
         _check_codec(name, codec, "name", CODECS_3)
-    if content.get("data_type") not in _TYPES_3:
-        return _not_numbers(name, content.get("data_type"))
+    kind = content.get("data_type")
+    if not isinstance(kind, str) or kind not in _TYPES_3:
+        return _not_numbers(name, kind)
     attributes = _attributes(name, content.get("attributes", {}))
     dims = content.get("dimension_names") or [None] * len(content["shape"])
     return _described(name, place, 3, dims, attributes, content["shape"])
