@@ -3,8 +3,8 @@
     python benchmarks/fuzz.py --target csv --minutes 10 [--seed 0] [--keep FOLDER]
 
 Targets: csv (plain and packed), npz (and npy), zarr (metadata and chunks), model (a model file).
-A finding is an exception that is no `LampertiError`, a warning that is no `LampertiWarning`, or a reading that takes longer
-than a minute. Each is written to FOLDER with its traceback. The exit code is the number of findings, at most 100.
+A finding is an exception that is no `LampertiError`, a warning that is no `LampertiWarning`, or a reading that takes
+longer than a minute. Each is written to FOLDER with its traceback. The exit code is the number of findings, at most 100.
 """
 
 import argparse

@@ -164,6 +164,40 @@ def test_only_regular_local_files(kind, tmp_path, capsys):
     assert said in capsys.readouterr().err
 
 
+def test_a_zarr_store_with_a_foreign_codec_is_refused(tmp_path, capsys):
+    """Case 29: whatever array it is in, and before anything is decoded."""
+    for name, codec in (("x", "bytes"), ("beside", "numcodecs.pickle")):
+        (tmp_path / "a.zarr" / name).mkdir(parents=True)
+        grid = {"name": "regular", "configuration": {"chunk_shape": [4]}}
+        about = {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "float64", "chunk_grid": grid}
+        about |= {"chunk_key_encoding": {"name": "default"}, "fill_value": 0.0, "codecs": [{"name": codec}]}
+        (tmp_path / "a.zarr" / name / "zarr.json").write_text(json.dumps(about))
+    (tmp_path / "a.zarr" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    with pytest.raises(lp.SeriesError, match=r"'beside' uses the codec 'numcodecs.pickle'; only blosc, bytes"):
+        lp.read(tmp_path / "a.zarr", columns="x")
+    assert main(["check", str(tmp_path / "a.zarr")]) == 2
+    assert "numcodecs.pickle" in capsys.readouterr().err
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, capsys, monkeypatch):
+    """Case 32."""
+    path = tmp_path / "a.csv"
+    path.write_text(csv(GOOD))
+    from lamperti.data.formats import text
+
+    content = text._content
+
+    def meanwhile(file, most):
+        found = content(file, most)
+        with path.open("a") as more:
+            more.write("60,1\n")
+        return found
+
+    monkeypatch.setattr(text, "_content", meanwhile)
+    assert main(["check", str(path)]) == 2
+    assert "changed while it was read" in capsys.readouterr().err
+
+
 HOSTILE = "\x1b[2Jflow[bold]$\\frac{1}{0}$\u202e</script>"
 
 
