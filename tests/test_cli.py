@@ -1,8 +1,10 @@
 """The command line, run in this process but for one test of the installed command."""
 
+import dataclasses
 import subprocess
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,9 @@ import lamperti as lp
 from lamperti.cli import _app, main
 from lamperti.cli._progress import ProgressLine
 from lamperti.cli._run import to_toml, write_run
-from lamperti.data.reading import write_csv
+from lamperti.cli._source import Source
+from lamperti.data.options import ReadOptions
+from lamperti.data.writing import write_csv
 
 fit_code = sys.modules["lamperti.cli.fit"]
 demo_code = sys.modules["lamperti.cli.demo"]
@@ -170,6 +174,37 @@ def test_forecast_reads_the_channels_of_the_model(run, tmp_path, capsys):
     assert not (tmp_path / "f.csv").exists()
 
 
+def test_forecast_notes_data_far_from_training(run, tmp_path, capsys):
+    (tmp_path / "far.csv").write_text("time,y\n" + "".join(f"{i / 10},{1000 + i % 3}\n" for i in range(60)))
+    command = ["forecast", run, tmp_path / "far.csv", "--horizon", 5, "--samples", 4, "--out", tmp_path / "f.csv"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert main([str(a) for a in command]) == 0
+    assert "note: column 'y' is out of the range of training" in capsys.readouterr().err
+
+
+def test_check_says_what_was_understood(place, tmp_path, capsys):
+    command = ["check", place / "data.csv", "--id", "who", "--units", "y=mV", "--png", tmp_path / "c.png"]
+    assert main([str(a) for a in command]) == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in ("4 of 60 samples", "regular, step 0.1", "mV", "suggested"))
+    assert any(0x2800 < ord(c) < 0x2900 for c in out)
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_check_names_options_as_the_command_line_has_them(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("time,x\n1,1\n0,2\n")
+    assert main(["check", str(tmp_path / "a.csv")]) == 2
+    assert "read them with --sort." in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "a.csv"), "--units", "x"]) == 2
+    assert "channel=unit pairs" in capsys.readouterr().err
+
+
+def test_every_option_of_reading_is_an_option_of_the_command_line():
+    names = [field.name for field in dataclasses.fields(ReadOptions)]
+    assert [field.name for field in dataclasses.fields(Source)] == names
+
+
 def test_info_says_what_was_learned(run, capsys):
     assert main(["info", str(run)]) == 0
     out = capsys.readouterr().out
@@ -219,4 +254,4 @@ def test_help_and_version_are_answered(capsys):
     assert capsys.readouterr().out.strip() == lp.__version__
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in ("demo", "fit", "forecast", "simulate", "embed", "info"))
+    assert all(name in out for name in ("check", "demo", "fit", "forecast", "simulate", "embed", "info"))

@@ -154,3 +154,17 @@ def test_the_readme_example_runs(tmp_path, monkeypatch):
 def test_the_kernel_of_the_contributors_page_passes_its_check():
     (example,) = python_blocks(ROOT / "CONTRIBUTING.md")
     exec(compile(example, "CONTRIBUTING.md", "exec"), {})
+
+
+def test_the_example_on_data_runs():
+    (example,) = python_blocks(ROOT / "docs" / "data.md")
+    exec(compile(example, "data.md", "exec"), {})
+
+
+def test_every_test_that_the_faults_are_mapped_to_exists():
+    page = text_of(ROOT / "docs" / "faults.md")
+    assert len(re.findall(r"^\| \d+ \|", page, re.MULTILINE)) == 59
+    for file in set(re.findall(r"`([\w/]+\.py)`", page)):
+        assert (ROOT / "tests" / file).exists(), file
+    sources = text_of(*(ROOT / "tests").rglob("*.py"))
+    assert [name for name in set(re.findall(r"`(test_\w+)[`…\[]", page)) if name not in sources] == []

@@ -11,6 +11,7 @@ _runtime.configure()
 from lamperti._errors import (  # noqa: E402 - jax must be configured before anything imports it
     CapabilityError,
     ConfigError,
+    DependencyError,
     LampertiError,
     LampertiWarning,
     ModelFileError,
@@ -20,6 +21,8 @@ from lamperti._errors import (  # noqa: E402 - jax must be configured before any
 from lamperti.api import build, embed, fit, forecast, simulate  # noqa: E402
 from lamperti.config import FitConfig, ModelConfig  # noqa: E402
 from lamperti.data import systems  # noqa: E402
+from lamperti.data.checking import Check, check  # noqa: E402
+from lamperti.data.reading import read  # noqa: E402
 from lamperti.data.series import Series  # noqa: E402
 from lamperti.io import load, save  # noqa: E402
 from lamperti.model import LatentSDE  # noqa: E402
@@ -29,7 +32,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CapabilityError",
+    "Check",
     "ConfigError",
+    "DependencyError",
     "Embedding",
     "FitConfig",
     "FitResult",
@@ -44,10 +49,12 @@ __all__ = [
     "Simulation",
     "TrainingError",
     "build",
+    "check",
     "embed",
     "fit",
     "forecast",
     "load",
+    "read",
     "save",
     "simulate",
     "systems",

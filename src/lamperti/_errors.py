@@ -28,5 +28,9 @@ class ModelFileError(LampertiError, ValueError):
     """A file is not a lamperti model, or not an intact one."""
 
 
+class DependencyError(LampertiError, ImportError):
+    """An optional library is needed and absent; the message says what to install."""
+
+
 class LampertiWarning(UserWarning):
     """Something a careful user would want to know, but that does not stop the work."""

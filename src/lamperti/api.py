@@ -12,6 +12,7 @@ import numpy as np
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti.config import FitConfig, ModelConfig
+from lamperti.data.matching import match_channels, warn_if_far
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
 from lamperti.data.windows import Batch, Track, segment, whole
@@ -195,12 +196,8 @@ def _matching(result: FitResult, data: Any) -> Series:
     series = as_series_list(data)
     if len(series) != 1:
         raise SeriesError(f"one series is needed here; got {len(series)}. Call once for each.")
-    one = series[0]
-    if one.n_channels != len(result.names):
-        raise SeriesError(
-            f"the model was trained on {len(result.names)} channels ({', '.join(result.names)}); this series has "
-            f"{one.n_channels} ({', '.join(one.names)})."
-        )
+    one = match_channels(series[0], result.names)
+    warn_if_far(one, result.scaler)
     return one
 
 

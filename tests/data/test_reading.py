@@ -82,7 +82,7 @@ def test_blank_cells_and_blank_lines_are_missing_values(table):
         ("a\nTrue\nFalse\n", {}, "column 'a' holds bool"),
         ("a\n1\ninf\n", {}, "row 1, column 'a' holds inf"),
         ("speed,place\n1,2\n3,4\n", {"columns": ["sped"]}, "no column 'sped'. Did you mean 'speed'.*speed, place"),
-        ("a,b\n1,2\n3,4\n", {"time": "zzz"}, "no column 'zzz'. The file has: a, b"),
+        ("a,b\n1,2\n3,4\n", {"time": "zzz"}, "no column 'zzz'. It has: a, b"),
         ("a,b\n1,2\n3,4\n", {"time": "a", "columns": ["a"]}, "as a channel and as time"),
         ("a,b\n1,2\n3,4\n", {"time": "a", "dt": 1.0}, "both time and dt"),
         ("a,b\n1,2\n,4\n", {"time": "a"}, "column 'a', row 1 has no time"),
@@ -98,7 +98,7 @@ def test_bad_tables_are_refused_by_file_column_and_row(table, text, options, mes
         read_csv(table(text), **options)
 
 
-@pytest.mark.parametrize("content", [b"a\n1\n\xff\xfe\n", "a\n1\n2\n".encode("utf-16"), b"\x1f\x8b\x08\x00\x00"])
+@pytest.mark.parametrize("content", [b"a\n1\n\xff\xfe\n", "a\n1\n2\n".encode("utf-16")])
 def test_files_in_another_encoding_are_refused(table, content):
     with pytest.raises(SeriesError, match="not UTF-8"):
         read_csv(table(content))

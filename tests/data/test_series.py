@@ -168,8 +168,8 @@ def test_frames_are_read_with_their_index_as_time():
     ("column", "message"),
     [
         (["1", "2"], "column 'a', row 0 holds '1'"),
-        ([True, False], "column 'a' holds bool"),
-        (pd.Categorical(["x", "y"]), "column 'a' holds category"),
+        ([True, False], "column 'a' holds booleans"),
+        (pd.Categorical(["x", "y"]), "column 'a' holds categories"),
         ([1.0, "x"], "column 'a', row 1 holds 'x'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line: ``lamperti demo | fit | forecast | simulate | embed | info``."""
+"""The command line: ``lamperti check | demo | fit | forecast | simulate | embed | info``."""
 
 from lamperti.cli._app import main
 

@@ -11,7 +11,10 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import lamperti
-from lamperti._errors import LampertiError, LampertiWarning, TrainingError
+from lamperti._errors import LampertiError, LampertiWarning, SeriesError, TrainingError
+from lamperti._text import visible
+from lamperti.cli._source import as_flags
+from lamperti.cli.check import check
 from lamperti.cli.demo import demo
 from lamperti.cli.fit import fit
 from lamperti.cli.use import embed, forecast, info, simulate
@@ -23,7 +26,7 @@ app = App(
     version=lamperti.__version__,
     suppress_keyboard_interrupt=False,
 )
-for _command in (demo, fit, forecast, simulate, embed, info):
+for _command in (check, demo, fit, forecast, simulate, embed, info):
     app.command(_command)
 
 
@@ -46,16 +49,14 @@ def _explain(error: BaseException, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     message = "interrupted; nothing was written." if isinstance(error, KeyboardInterrupt) else str(error)
+    if isinstance(error, SeriesError):
+        message = as_flags(message)
     if isinstance(error, OSError) and error.strerror:
         message = f"{error.filename or 'a file'} cannot be used ({error.strerror})."
-    print(f"lamperti: {_one_line(message)}", file=sys.stderr)
+    print(f"lamperti: {visible(message)}", file=sys.stderr)
     return code
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
     kind = "note" if issubclass(category, LampertiWarning) else category.__name__
-    print(f"lamperti: {kind}: {_one_line(str(message))}", file=sys.stderr)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    print(f"lamperti: {kind}: {visible(str(message))}", file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamperti.data.files import atomic_write
+from lamperti.data.writing import write_csv
 from lamperti.io import MODEL_NAME, save
 from lamperti.results import Config, FitResult
 from lamperti.train.loop import History, Record
@@ -21,8 +22,6 @@ def write_run(result: FitResult, folder: Path) -> None:
 
 
 def write_history(history: History, path: Path) -> None:
-    from lamperti.data.reading import write_csv  # loads pandas
-
     columns = [field.name for field in dataclasses.fields(Record)]
     write_csv(path, {name: _column([getattr(r, name) for r in history.records]) for name in columns})
 

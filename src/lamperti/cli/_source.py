@@ -1,13 +1,21 @@
-"""The data file of a command, and how it is read."""
+"""The data of a command, and how it is read."""
 
+import dataclasses
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from cyclopts import Parameter
 
+from lamperti._errors import ConfigError
+from lamperti.data.options import ReadOptions
+from lamperti.data.reading import read
 from lamperti.data.series import Series
+
+_LISTS = ("columns", "missing", "codes")
+_MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "point": "."}
 
 
 @Parameter(name="*")
@@ -17,21 +25,95 @@ class Source:
 
     Args:
         columns: channels, separated by commas; by default all but time and id, or those of the model
-        time: column of the sampling times (numbers or ISO dates); "time" or "t" is found without asking
+        time: column of the sampling times (numbers or dates); "time" or "t" is found without asking
         id: column whose values split the rows into series
         dt: sampling step, for a file without times
-        missing: "nan" takes empty cells as missing values
+        missing: what means missing, separated by commas: nan for NaN and empty cells, numbers, words
+        channel: for long tables, the column that names the channel of each row (with --value)
+        value: for long tables, the column of values (with --channel)
+        axes: of a bare array: T, RT, TP or RTP (series R, times T, channels P)
+        array: which of several arrays in an NPZ file
+        units: of the channels, as flow=ml/s,pressure=mmHg
+        time_unit: of numeric times
+        codes: columns of booleans, categories or words to be numbered, separated by commas
+        sort: put rows in order of time
+        duplicates: keep the first, the last or the mean of rows with equal times
+        split_gaps: cut series where a step exceeds so many median steps
+        drop_constant: leave out channels that do not vary
+        separator: between cells, or one of tab, comma, semicolon
+        decimal: mark of decimals, or one of point, comma
+        thousands: mark between thousands, or one of point, comma, space
+        encoding: of the text, as latin-1
+        time_format: of dates that are not ISO, as "%d/%m/%Y %H:%M"
+        timezone: of dates without an offset, as Europe/Madrid
+        max_bytes: the most that a file may hold once unpacked
     """
 
     columns: str | None = None
     time: str | None = None
     id: str | None = None
     dt: float | None = None
-    missing: Literal["refuse", "nan"] = "refuse"
+    missing: str | None = None
+    channel: str | None = None
+    value: str | None = None
+    axes: str | None = None
+    array: str | None = None
+    units: str | None = None
+    time_unit: str | None = None
+    codes: str | None = None
+    sort: bool = False
+    duplicates: Literal["refuse", "first", "last", "mean"] = "refuse"
+    split_gaps: float | None = None
+    drop_constant: bool = False
+    separator: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    time_format: str | None = None
+    timezone: str | None = None
+    max_bytes: int | None = None
 
     def read(self, path: Path, channels: Sequence[str] | None = None) -> list[Series]:
         """The series of a file; ``channels`` are read unless the user named others."""
-        from lamperti.data.reading import read_csv  # loads pandas
+        return read(path, **self.options(channels))
 
-        named = None if self.columns is None else [name.strip() for name in self.columns.split(",")]
-        return read_csv(path, named or channels, self.time, self.id, self.dt, self.missing)
+    def options(self, channels: Sequence[str] | None = None) -> dict[str, Any]:
+        """The options that were given, as `lamperti.read` takes them."""
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(ReadOptions)}
+        given = {name: value for name, value in given.items() if value is not None}
+        for name in _LISTS:
+            if name in given:
+                given[name] = [part.strip() for part in given[name].split(",")]
+        for name in ("separator", "decimal", "thousands"):
+            if name in given:
+                given[name] = _MARKS.get(given[name], given[name])
+        if "units" in given:
+            given["units"] = _pairs(given["units"])
+        if channels is not None:
+            given.setdefault("columns", list(channels))
+        return given
+
+
+_OPTION = re.compile(
+    rf"\b({'|'.join(field.name for field in dataclasses.fields(ReadOptions))})"
+    r"""=(?:True\b|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w]*))"""
+)
+
+
+def as_flags(text: str) -> str:
+    """A message of the library in the words of the command line: drop_constant=True as --drop-constant."""
+
+    def flag(found: re.Match) -> str:
+        value = found["double"] or found["single"] or found["bare"] or ""
+        quoted = f'"{value}"' if re.search(r"[^\w.,-]", value) else value
+        return f"--{found[1].replace('_', '-')} {quoted}".rstrip()
+
+    return _OPTION.sub(flag, text)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",")]
+    wrong = next(("".join(pair) for pair in pairs if not pair[1] or not pair[0].strip()), None)
+    if wrong is not None:
+        raise ConfigError(f"--units takes channel=unit pairs, as flow=ml/s,pressure=mmHg; got {wrong!r}.")
+    return {name.strip(): unit.strip() for name, _, unit in pairs}

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from lamperti._errors import ConfigError
+from lamperti._text import visible
 from lamperti.api import fit as fit_series
 from lamperti.api import forecast, simulate
 from lamperti.cli._output import output_folder
@@ -77,7 +78,7 @@ def demo(
         data = setting.simulate(_N_TRAIN + _N_SHOWN, setting.n_samples, setting.dt, observation_noise=_NOISE, seed=seed)
         console.print(
             f"{name}: {_N_TRAIN} series of {setting.n_samples} samples of one coordinate, {_NOISE:.0%} noise; "
-            f"training for {minutes:g} minutes, compilation included",
+            f"training for {minutes:g} minutes after compiling",
             soft_wrap=True,
         )
         with ProgressLine() as progress:
@@ -88,7 +89,7 @@ def demo(
         write_run(result, folder)
         _draw(result, data, folder, seed)
         written = sorted(file.name for file in folder.iterdir())
-    console.print(f"{place}: {', '.join(written)}", soft_wrap=True)
+    console.print(f"{visible(str(place))}: {', '.join(written)}", soft_wrap=True)
     return 130 if result.history.status == "interrupted" else 0
 
 

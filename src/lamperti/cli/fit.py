@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 from cyclopts import Parameter
 from rich.console import Console
 
+from lamperti._text import visible
 from lamperti.api import fit as fit_series
 from lamperti.cli._output import output_folder
 from lamperti.cli._progress import ProgressLine
@@ -43,7 +44,7 @@ def fit(
     The folder gets model.safetensors, history.csv and config.toml. Ctrl-C stops and keeps what was learned.
 
     Args:
-        data: comma-separated file, one row a sample
+        data: file of data; lamperti check says how it is understood
         out: folder of the run
         config: TOML file with tables [model] and [fit]; the options below overrule it
         latent_dim: latent dimension; chosen from the data when left out
@@ -83,7 +84,7 @@ def fit(
         with ProgressLine() as progress:
             result = fit_series(series, model_config, fit_config, progress=progress)
         write_run(result, folder)
-    Console(highlight=False, markup=False).print(f"{out}: {summary(result)}.", soft_wrap=True)
+    Console(highlight=False, markup=False).print(f"{visible(str(out))}: {summary(result)}.", soft_wrap=True)
     return 130 if result.history.status == "interrupted" else 0
 
 

@@ -11,9 +11,11 @@ from rich.text import Text
 
 from lamperti import api
 from lamperti._errors import ConfigError
+from lamperti._text import visible
 from lamperti.cli._output import check_output_file
 from lamperti.cli._run import summary
 from lamperti.cli._source import Source
+from lamperti.data.writing import write_csv
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.io import load
 
@@ -39,7 +41,7 @@ def forecast(
 
     Args:
         run: folder of a run, or a model file
-        data: comma-separated file that ends where the forecast begins
+        data: file of data that ends where the forecast begins
         out: comma-separated file to write
         horizon: steps ahead
         samples: paths drawn
@@ -83,10 +85,12 @@ def simulate(
     """
     check_output_file(out)
     s = api.simulate(load(run), n_steps=steps, n_paths=paths, seed=seed, observation_noise=noise)
+    taken = {"path", "time", *(f"x{d + 1}" for d in range(s.states.shape[-1]))}
+    names = [f"{name}_observed" if name in taken else name for name in s.names]
     parts = [
         {
             "time": s.times,
-            **{name: s.samples[i, :, p] for p, name in enumerate(s.names)},
+            **{name: s.samples[i, :, p] for p, name in enumerate(names)},
             **{f"x{d + 1}": x for d, x in enumerate(s.states[i].T)},
         }
         for i in range(paths)
@@ -99,7 +103,7 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
 
     Args:
         run: folder of a run, or a model file
-        data: comma-separated file
+        data: file of data
         out: comma-separated file to write
     """
     check_output_file(out, data)
@@ -124,7 +128,7 @@ def info(run: Run, /) -> None:
     m, scaler = result.config.model, result.scaler
     diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
     rows = {
-        "channels": ", ".join(result.names),
+        "channels": visible(", ".join(result.names)),
         "latent dimension": result.model.latent_dim,
         "time step": f"{scaler.time_unit:g}",
         "drift": f"{m.kernel} kernel, {m.n_inducing} inducing inputs, {'linear' if m.linear_mean else 'zero'} mean",
@@ -138,7 +142,9 @@ def info(run: Run, /) -> None:
     emission = result.model.emission
     if isinstance(emission, LinearGaussian):
         noise = scaler.unscale_sd(np.sqrt(np.asarray(emission.noise)))
-        rows["observation noise"] = ", ".join(f"{name} {s:.3g}" for name, s in zip(result.names, noise, strict=True))
+        rows["observation noise"] = ", ".join(
+            f"{visible(name)} {s:.3g}" for name, s in zip(result.names, noise, strict=True)
+        )
     table = Table.grid(padding=(0, 2))
     for name, value in rows.items():
         table.add_row(Text(name, style="bold"), Text(str(value)))
@@ -147,11 +153,9 @@ def info(run: Run, /) -> None:
 
 def _write(out: Path, parts: list[Columns], label: str = "series", *, always: bool = False) -> None:
     """Stack the parts below each other, with a column that numbers them when there are several."""
-    from lamperti.data.reading import write_csv  # loads pandas
-
     columns: dict[str, Any] = {}
     if always or len(parts) > 1:
         columns[label] = np.concatenate([np.full(len(part["time"]), i) for i, part in enumerate(parts)])
     columns |= {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     write_csv(out, columns)
-    Console(highlight=False, markup=False).print(f"{out}: {len(columns['time'])} rows.", soft_wrap=True)
+    Console(highlight=False, markup=False).print(f"{visible(str(out))}: {len(columns['time'])} rows.", soft_wrap=True)

@@ -1,5 +1,6 @@
 """Series, readers, scaling, segments, delay vectors and simulated systems; plain NumPy."""
 
+from lamperti.data.checking import Check, check
 from lamperti.data.correlation import (
     LagChoice,
     autocorrelation,
@@ -8,14 +9,14 @@ from lamperti.data.correlation import (
     first_minimum_lag,
 )
 from lamperti.data.delay import HankelBasis, hankel, suggest_dimension, window_length
+from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
 from lamperti.data.windows import Batch, SegmentSet, Track, segment, whole
 
-# The readers are not imported here: they load pandas, which an array in memory does not need.
-
 __all__ = [
     "Batch",
+    "Check",
     "HankelBasis",
     "LagChoice",
     "Scaler",
@@ -25,10 +26,12 @@ __all__ = [
     "as_series_list",
     "autocorrelation",
     "average_mutual_information",
+    "check",
     "check_for_training",
     "e_folding_time",
     "first_minimum_lag",
     "hankel",
+    "read",
     "segment",
     "suggest_dimension",
     "whole",

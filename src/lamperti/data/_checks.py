@@ -1,7 +1,7 @@
 """Turns what users pass as values, times, masks and names into clean arrays, or says what is wrong where."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._typing import Bool, Float
 
 _EXACT_INTEGER = 2**53
+_SORT = "Sort the rows, or read them with sort=True."
+_MERGE = 'Drop or merge the duplicate, or read with duplicates="first", "last" or "mean".'
 
 
 def as_float_array(values: Any, what: str = "values") -> np.ndarray:
@@ -87,6 +89,21 @@ def as_names(names: Sequence[str] | str | None, n_channels: int) -> tuple[str, .
     return names
 
 
+def as_units(units: Mapping[str, str] | Sequence[str] | str | None, names: tuple[str, ...]) -> tuple[str, ...]:
+    """One unit a channel, "" where unknown; a mapping from names may leave some out."""
+    if units is None:
+        return ("",) * len(names)
+    if isinstance(units, Mapping):
+        unknown = [name for name in units if name not in names]
+        if unknown:
+            raise SeriesError(f"units names a channel {unknown[0]!r}; the channels are {', '.join(names)}.")
+        units = [units.get(name, "") for name in names]
+    units = (units,) if isinstance(units, str) else tuple(units)
+    if len(units) != len(names) or not all(isinstance(unit, str) for unit in units):
+        raise SeriesError(f"units must be one text a channel ({', '.join(names)}); got {units!r}.")
+    return units
+
+
 def as_mask(mask: Any, shape: tuple[int, int]) -> Bool[np.ndarray, "T P"]:
     """True where observed; [T] holds for all channels; None is observed everywhere."""
     if mask is None:
@@ -117,8 +134,10 @@ def as_times(times: Any, dt: Any, length: int) -> Float[np.ndarray, " T"]:
     steps = np.diff(array)
     if (steps <= 0).any():
         k = int(np.argmax(steps <= 0)) + 1
-        cure = "Sort the rows." if steps[k - 1] < 0 else "Drop or merge the duplicate."
-        raise SeriesError(f"times must increase; row {k} has {array[k]:.15g} after {array[k - 1]:.15g}. {cure}")
+        raise SeriesError(
+            f"times must increase; row {k} has {array[k]:.15g} after {array[k - 1]:.15g}. "
+            + (_SORT if steps[k - 1] < 0 else _MERGE)
+        )
     return array
 
 

@@ -1,55 +1,130 @@
-"""What pandas tables say about a series: their numbers as floats and their index as times."""
+"""Tables in memory: pandas, polars and xarray objects as tables of columns. None but pandas is imported for it."""
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lamperti._errors import SeriesError
-from lamperti._typing import Float
-from lamperti.data._checks import as_float_array, seconds
+from lamperti.data._checks import as_names
+from lamperti.data.cubes import Variable, cube_table
+from lamperti.data.options import ReadOptions
+from lamperti.data.table import Table, array_table
 
 
-def frame_values(frame: pd.DataFrame) -> Float[np.ndarray, "T P"]:
-    """The columns as floats; the first cell that is not a number is refused by row and column."""
-    columns = [column_values(frame.iloc[:, i], str(name)) for i, name in enumerate(frame.columns)]
-    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
+def memory_table(data: Any, options: ReadOptions) -> Table:
+    """The table of an object in memory."""
+    library = type(data).__module__.split(".")[0]
+    if library == "pandas" and isinstance(data, (pd.Series, pd.DataFrame)):
+        return pandas_table(data, options)
+    if library == "polars" and hasattr(data, "to_frame" if data.__class__.__name__ == "Series" else "get_columns"):
+        return polars_table(data)
+    if library == "xarray" and hasattr(data, "dims"):
+        return xarray_table(data, options)
+    if library in ("pandas", "polars", "xarray"):
+        raise SeriesError(f"a {library} {type(data).__name__} is not a table of data. Collect it into a frame first.")
+    return array_table(np.asarray(data), options.axes)
 
 
-def column_values(column: pd.Series, name: str) -> Float[np.ndarray, " T"]:
-    """One column as floats; missing cells become NaN."""
+def pandas_table(data: pd.Series | pd.DataFrame, options: ReadOptions) -> Table:
+    """Rows are times, read from the index unless it only counts rows; columns are channels."""
+    frame = data.to_frame("y" if data.name is None else data.name) if isinstance(data, pd.Series) else data
+    if frame.empty:
+        raise SeriesError(f"the table is empty: {len(frame)} rows of {frame.shape[1]} columns.")
+    names = as_names([str(name) for name in frame.columns], frame.shape[1])
+    columns, categories, utc = {}, set(), set()
+    for i, name in enumerate(names):
+        column = frame.iloc[:, i]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            categories.add(name)
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            utc.add(name)
+        columns[name] = _pandas_cells(column)
+    stamps = None
+    if options.time is None:
+        stamps = _index_times(frame.index, given=options.dt is not None)
+        if isinstance(frame.index, pd.DatetimeIndex) and frame.index.tz is not None:
+            utc.add("index")
+    return Table(columns, categories=frozenset(categories), times=stamps, utc=frozenset(utc))
+
+
+def _pandas_cells(column: pd.Series) -> np.ndarray:
     kind = column.dtype
-    if pd.api.types.is_bool_dtype(kind) or isinstance(kind, pd.CategoricalDtype):
-        raise SeriesError(f"column {name!r} holds {kind} values, not numbers. Convert it to float or leave it out.")
-    if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind):
-        if pd.api.types.is_extension_array_dtype(kind):  # nullable numbers: pd.NA is their NaN
-            return column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return as_float_array(column.to_numpy(), f"column {name!r}")
-    for row, cell in enumerate(column):
-        if not pd.isna(cell) and not _is_number(cell):
-            raise SeriesError(
-                f"column {name!r}, row {row} holds {cell!r}, which is not a number. Mend that cell or leave "
-                "the column out."
-            )
-    return np.array([np.nan if pd.isna(cell) else float(cell) for cell in column])
+    if isinstance(kind, pd.DatetimeTZDtype):
+        return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    if isinstance(kind, np.dtype) and kind.kind in "iufbcMm":
+        return column.to_numpy()
+    if pd.api.types.is_bool_dtype(kind) and not column.isna().any():
+        return column.to_numpy(dtype=bool)
+    if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):  # nullable: pd.NA is their NaN
+        whole = pd.api.types.is_integer_dtype(kind) and not column.isna().any()
+        return column.to_numpy(dtype=np.int64) if whole else column.to_numpy(dtype=np.float64, na_value=np.nan)
+    cells = column.astype(object)
+    return cells.where(cells.notna(), None).to_numpy()
 
 
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, (int, float, np.integer, np.floating)) and not isinstance(cell, bool)
-
-
-def index_times(index: pd.Index) -> Float[np.ndarray, " T"]:
-    """The index as times: numbers as they are, dates as seconds since 1970 in UTC."""
+def _index_times(index: pd.Index, *, given: bool) -> np.ndarray | None:
+    """The times that an index holds; None where it only counts the rows."""
+    if isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1:
+        return None
+    if isinstance(index, pd.PeriodIndex):
+        index = index.to_timestamp()
     if isinstance(index, pd.DatetimeIndex):
-        return stamp_seconds(index)
-    if pd.api.types.is_numeric_dtype(index.dtype) and not pd.api.types.is_bool_dtype(index.dtype):
-        return as_float_array(index.to_numpy(), "index")
+        return (index if index.tz is None else index.tz_convert("UTC").tz_localize(None)).to_numpy()
+    if isinstance(index, pd.TimedeltaIndex) or (
+        pd.api.types.is_numeric_dtype(index.dtype) and not pd.api.types.is_bool_dtype(index.dtype)
+    ):
+        return index.to_numpy()
+    if given:
+        return None
     raise SeriesError(
-        f"the rows of a table are times, but its index is {index.dtype}. Set a numeric or date index, "
-        "or call reset_index(drop=True) for samples 1 apart."
+        f"the rows of a table are times, but its index is {index.dtype}. Set a numeric or date index, name a column "
+        "with time=, or call reset_index(drop=True) for samples 1 apart."
     )
 
 
-def stamp_seconds(stamps: pd.DatetimeIndex) -> Float[np.ndarray, " T"]:
-    """Dates as seconds since 1970; stamps with a time zone go to UTC, those without are taken to be UTC."""
-    if stamps.tz is not None:
-        stamps = stamps.tz_convert("UTC").tz_localize(None)
-    return seconds(stamps.to_numpy())
+def polars_table(data: Any) -> Table:
+    """Columns are channels; polars has no index."""
+    frame = data.to_frame() if not hasattr(data, "get_columns") else data
+    if frame.height == 0 or frame.width == 0:
+        raise SeriesError(f"the table is empty: {frame.height} rows of {frame.width} columns.")
+    names = as_names([name or "y" for name in frame.columns], frame.width)
+    columns, categories, utc = {}, set(), set()
+    for name, column in zip(names, frame.get_columns(), strict=True):
+        kind = str(column.dtype)
+        if kind.startswith(("Categorical", "Enum")):
+            categories.add(name)
+        if kind.startswith("Datetime"):
+            if getattr(column.dtype, "time_zone", None):
+                utc.add(name)
+                column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            columns[name] = column.to_numpy()
+        elif (
+            kind.startswith(("Date", "Duration"))
+            or (column.dtype.is_numeric() and not kind.startswith("Decimal"))
+            or (kind == "Boolean" and column.null_count() == 0)
+        ):
+            columns[name] = column.to_numpy()
+        elif kind.startswith("Decimal"):
+            columns[name] = np.array([np.nan if c is None else float(c) for c in column.to_list()])
+        else:
+            columns[name] = np.array([*column.to_list(), None], dtype=object)[:-1]  # a list of lists stays a list
+    return Table(columns, categories=frozenset(categories), utc=frozenset(utc))
+
+
+def xarray_table(data: Any, options: ReadOptions) -> Table:
+    """A DataArray or Dataset: time is a dimension, and so is id where there is one."""
+    if hasattr(data, "data_vars"):
+        variables = [_variable(str(name), item) for name, item in data.data_vars.items()]
+    else:
+        variables = [_variable(str(data.name or "y"), data)]
+    coordinates = [_variable(str(name), item) for name, item in data.coords.items() if item.dims == (name,)]
+    return cube_table([*coordinates, *variables], options)
+
+
+def _variable(name: str, item: Any) -> Variable:
+    unit = item.attrs.get("units", "")
+    values = np.asarray(item.values)
+    if values.dtype.kind in "US":
+        values = values.astype(object)
+    return Variable(name, tuple(str(d) for d in item.dims), values, unit if isinstance(unit, str) else "")

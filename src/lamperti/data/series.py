@@ -1,7 +1,8 @@
 """A series: values, the times they were taken at, and which of them were observed."""
 
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._typing import Bool, Float
-from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, check_finite
+from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, as_units, check_finite
 
+DATES = "s since 1970-01-01 UTC"
 _MIN_TRANSITIONS = 10
 _NEARLY_CONSTANT = 1e-6
 
@@ -28,9 +30,11 @@ class Series:
     - `mask`: [T, P] or [T] booleans, True where observed.
     - `names`: one a channel; "y", or "y0", "y1", ... by default.
     - `missing`: "refuse" (default) or "nan", which declares NaN as missing.
+    - `units`: one a channel, or a mapping from names; only carried along and shown.
 
-    **Holds** `values` [T, P] (NaN where not observed), `mask` [T, P], `times` [T] and `names`; the arrays are
-    read-only copies.
+    **Holds** `values` [T, P] (NaN where not observed), `mask` [T, P], `times` [T], `names` and `units`; the
+    arrays are read-only copies. A series that `lamperti.read` made also has a `label` (its id), a `time_unit`,
+    and `repairs`: what was done to the data on request, a sentence each.
 
     **Raises** `SeriesError` when the data cannot be used as given.
 
@@ -44,6 +48,10 @@ class Series:
     mask: Bool[np.ndarray, "T P"]
     times: Float[np.ndarray, " T"]
     names: tuple[str, ...]
+    units: tuple[str, ...]
+    label: str
+    time_unit: str
+    repairs: tuple[str, ...]
 
     def __init__(
         self,
@@ -53,24 +61,35 @@ class Series:
         mask: Any = None,
         names: Sequence[str] | str | None = None,
         missing: str = "refuse",
+        units: Mapping[str, str] | Sequence[str] | str | None = None,
     ):
         array = as_matrix(values)
         names = as_names(names, array.shape[1])
         observed = check_finite(array, as_mask(mask, array.shape), names, missing)
-        self._store(array, observed, as_times(times, dt, len(array)), names)
+        dated = np.asarray(times).dtype.kind == "M"
+        self._store(
+            values=array,
+            mask=observed,
+            times=as_times(times, dt, len(array)),
+            names=names,
+            units=as_units(units, names),
+            label="",
+            time_unit=DATES if dated else "",
+            repairs=(),
+        )
 
-    @classmethod
-    def _trusted(cls, values: np.ndarray, mask: np.ndarray, times: np.ndarray, names: tuple[str, ...]) -> "Series":
-        """A series from parts that were checked before; a part may lack what a whole must have."""
-        series = cls.__new__(cls)
-        series._store(values, mask, times, names)
+    def _replace(self, **parts: Any) -> "Series":
+        """The series with some parts exchanged for others that were checked before; a part of a series may lack
+        what a whole must have."""
+        series = Series.__new__(Series)
+        series._store(**{name: getattr(self, name) for name in self.__dataclass_fields__} | parts)
         return series
 
-    def _store(self, values: np.ndarray, mask: np.ndarray, times: np.ndarray, names: tuple[str, ...]) -> None:
+    def _store(self, values: np.ndarray, mask: np.ndarray, times: np.ndarray, **labels: Any) -> None:
         values = np.where(mask, values, np.nan)
         for array in (values, mask, times):
             array.setflags(write=False)
-        for name, value in (("values", values), ("mask", mask), ("times", times), ("names", names)):
+        for name, value in {"values": values, "mask": mask, "times": times, **labels}.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -111,7 +130,18 @@ class Series:
         times = self.times[part]
         if not len(times):
             raise SeriesError(f"series[{part.start}:{part.stop}] is empty; the series has {self.length} samples.")
-        return Series._trusted(self.values[part], self.mask[part], times, self.names)
+        return self._replace(values=self.values[part], mask=self.mask[part], times=times)
+
+    def select(self, names: Sequence[str] | str) -> "Series":
+        """The channels of these names, in this order."""
+        wanted = (names,) if isinstance(names, str) else tuple(names)
+        as_names(wanted, len(wanted))
+        for name in wanted:
+            if name not in self.names:
+                raise SeriesError(f"there is no channel {name!r}; the series has {', '.join(self.names)}.")
+        index = [self.names.index(name) for name in wanted]
+        units = tuple(self.units[i] for i in index)
+        return self._replace(values=self.values[:, index], mask=self.mask[:, index], names=wanted, units=units)
 
     def split(self, at: int) -> tuple["Series", "Series"]:
         """The first ``at`` samples and the rest; negative ``at`` counts from the end."""
@@ -131,18 +161,22 @@ def as_series_list(data: Any) -> list[Series]:
     """Series from whatever holds them.
 
     Takes a `Series`; a list of `Series`, arrays or frames (lengths may differ); an array [T], [R, T] or
-    [R, T, P] of R series; or a pandas Series or DataFrame, whose rows are times, read from its index, and
-    whose columns are channels. All series must have the same channels.
+    [R, T, P] of R series; or a table of pandas or polars or an xarray object, as `lamperti.read` takes them
+    without options. All series must have the same channels.
     """
+    first = data[0] if isinstance(data, (list, tuple)) and data else data
+    if isinstance(first, (str, os.PathLike)):
+        raise SeriesError(f"{first!r} is text or a path, not data. Read a file first: lamperti.read(path).")
     if isinstance(data, (list, tuple)) and not (data and np.isscalar(data[0])):
-        series = [_as_series(item, i) for i, item in enumerate(data)]
-    elif isinstance(data, Series) or _is_pandas(data):
-        series = [_as_series(data, None)]
+        series = [one for i, item in enumerate(data) for one in _as_series(item, i)]
+    elif isinstance(data, Series) or _is_labelled(data):
+        series = _as_series(data, None)
     else:
         array = as_float_array(data, "data")
         if array.ndim not in (1, 2, 3):
             raise SeriesError(f"data must be [T], [R, T] or [R, T, P]; got shape {array.shape}.")
-        series = [Series(array)] if array.ndim == 1 else [_as_series(item, i) for i, item in enumerate(array)]
+        rows = [array] if array.ndim == 1 else list(array)
+        series = [one for i, row in enumerate(rows) for one in _as_series(row, i if array.ndim > 1 else None)]
     if not series:
         raise SeriesError("data holds no series. Pass at least one.")
     for i, one in enumerate(series):
@@ -151,6 +185,10 @@ def as_series_list(data: Any) -> list[Series]:
                 "all series must have the same channels in the same order; "
                 f"series 0 has {_listed(series[0])}, series {i} has {_listed(one)}."
             )
+        if one.units != series[0].units:
+            raise SeriesError(
+                f"all series must be in the same units; series 0 has {series[0].units}, series {i} has {one.units}."
+            )
     return series
 
 
@@ -158,27 +196,26 @@ def _listed(series: Series) -> str:
     return f"({', '.join(series.names)})"
 
 
-def _as_series(item: Any, place: int | None) -> Series:
+def _as_series(item: Any, place: int | None) -> list[Series]:
     if isinstance(item, Series):
-        return item
+        return [item]
     try:
-        return _from_pandas(item) if _is_pandas(item) else Series(item)
+        return _from_table(item) if _is_labelled(item) else [Series(item)]
     except SeriesError as error:
         if place is None:
             raise
         raise SeriesError(f"series {place}: {error}") from None
 
 
-def _is_pandas(data: Any) -> bool:
+def _is_labelled(data: Any) -> bool:
     # By name: pandas takes half a second to import and is not needed to recognise its own objects.
-    return type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "index") and hasattr(data, "to_numpy")
+    return type(data).__module__.split(".")[0] in ("pandas", "polars", "xarray")
 
 
-def _from_pandas(table: Any) -> Series:
-    from lamperti.data.frames import frame_values, index_times  # pandas is loaded already
+def _from_table(data: Any) -> list[Series]:
+    from lamperti.data.reading import read  # which imports this module
 
-    frame = table.to_frame("y" if table.name is None else table.name) if table.ndim == 1 else table
-    return Series(frame_values(frame), times=index_times(frame.index), names=[str(c) for c in frame.columns])
+    return read(data)
 
 
 def check_for_training(series: Sequence[Series], *, window: int | None = None) -> None:
@@ -215,12 +252,20 @@ def _check_varies(values: np.ndarray, name: str) -> None:
             f"column {name!r} is constant ({values[0]:g} in all {values.size} observed samples). Leave it out."
         )
     largest = np.abs(values).max()
+    if largest < np.finfo(np.float64).tiny:
+        warnings.warn(
+            f"column {name!r} holds values no larger than {largest:.3g}, which floats keep with few digits or "
+            "none (underflow). Change its unit.",
+            LampertiWarning,
+            stacklevel=4,
+        )
+        return
     spread = np.std(values / largest)  # relative, so that neither 1e300 nor 1e-300 leaves the range of a float
     if spread < _NEARLY_CONSTANT:
         warnings.warn(
             f"column {name!r} is nearly constant: its sd is {spread * largest:.3g} around "
-            f"{np.median(values):.10g}. Digits of the signal may be lost, in float32 all of them; subtract "
-            "the offset where it is recorded.",
+            f"{np.median(values / largest) * largest:.10g}. Digits of the signal may be lost, in float32 all of them; "
+            "subtract the offset where it is recorded.",
             LampertiWarning,
             stacklevel=4,
         )

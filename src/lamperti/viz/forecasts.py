@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lamperti._errors import ConfigError
+from lamperti._text import literal
 from lamperti._typing import Float
 from lamperti.data.correlation import e_folding_time
 from lamperti.data.series import Series
@@ -33,7 +34,7 @@ def forecast_fan(forecast: Forecast, context: Series, truth: Series | None = Non
                 truth.times, truth.values[:, p], ".", color=REAL, ms=3, mfc="white", mew=0.6, label="what followed"
             )
         axes.axvline(context.times[-1], color=FAINT, lw=0.8, ls=":")
-        tidy(axes, y=forecast.names[p], x="time" if p == n_channels - 1 else "")
+        tidy(axes, y=literal(forecast.names[p]), x="time" if p == n_channels - 1 else "")
         seen = [shown.values[:, p], forecast.quantile([0.005, 0.995])[..., p].ravel()]
         axes.set_ylim(*_limits(np.concatenate(seen if truth is None else [*seen, truth.values[:, p]])))
         axes.margins(x=0.01)
@@ -73,7 +74,7 @@ def free_run(simulation: Simulation, series: Series | Sequence[Series], *, chann
     # Half an e-folding opens the portrait of a smooth signal without folding it over.
     lag = max(1, round(0.5 * e_folding_time([s.values[:, channel : channel + 1] for s in real])))
     limits = _limits(np.concatenate([t[np.isfinite(t)] for t in traces]))
-    name = simulation.names[channel]
+    name = literal(simulation.names[channel])
 
     figure = new_figure(12.0, 5.2)
     grid = figure.add_gridspec(2, 3, width_ratios=(2.3, 1.0, 0.55))

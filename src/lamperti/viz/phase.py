@@ -14,6 +14,7 @@ from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
 from lamperti._compile import compiled
 from lamperti._params import realise
+from lamperti._text import literal
 from lamperti._typing import Float
 from lamperti.api import embed, simulate
 from lamperti.data.series import Series
@@ -68,7 +69,7 @@ def phase_space(result: FitResult, series: Series, *, seed: int = 0) -> Figure:
     bar = figure.colorbar(dots, ax=flat, shrink=0.6, aspect=35, pad=0.015)
     bar.set_label("time of the data", fontsize=9)
     bar.ax.tick_params(labelsize=8)
-    figure.suptitle(f"Learned phase space of {', '.join(result.names)}", x=0.01, ha="left", fontsize=12)
+    figure.suptitle(f"Learned phase space of {', '.join(map(literal, result.names))}", x=0.01, ha="left", fontsize=12)
     return figure
 
 

@@ -1,0 +1,179 @@
+"""From the cells of a column to numbers, times and labels; what cannot be one is refused by column and row."""
+
+import re
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lamperti._errors import SeriesError
+from lamperti._typing import Bool, Float
+from lamperti.data._checks import as_float_array, seconds
+from lamperti.data.options import Missing
+
+_COMMA_NUMBER = re.compile(r"^[+-]?\d[\d.,' \u00a0]*$")
+_OFFSET = re.compile(r"(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})$", re.IGNORECASE)
+_TIME_OF_DAY = re.compile(r"\d[T ]\d{2}(:?\d{2})?")
+
+
+def numbers(
+    name: str, cells: np.ndarray, missing: Missing, *, category: bool = False
+) -> tuple[Float[np.ndarray, " T"], Bool[np.ndarray, " T"]]:
+    """A column as floats, and True where it was observed: where no declared number or word stands for missing.
+
+    Empty cells become NaN, which is for the caller to allow.
+    """
+    if category or cells.dtype.kind == "b":
+        kind = "categories" if category else "booleans (bool)"
+        raise SeriesError(
+            f"column {name!r} holds {kind}, not numbers. Leave it out, or declare it: codes={name!r} numbers its "
+            "values 0, 1, ..."
+        )
+    if cells.dtype.kind == "O":
+        values, declared = _objects(name, cells, missing)
+    else:
+        values, declared = as_float_array(cells, f"column {name!r}"), np.zeros(len(cells), dtype=bool)
+    for number in missing.numbers:
+        declared |= values == number
+    return values, ~declared
+
+
+def _objects(name: str, cells: np.ndarray, missing: Missing) -> tuple[np.ndarray, np.ndarray]:
+    declared = np.array([isinstance(cell, str) and cell.strip() in missing.tokens for cell in cells])
+    empty = pd.isna(cells) | declared
+    good = np.array([_is_number(cell) for cell in cells]) | empty
+    if not good.all():
+        row = _first_bad(cells, ~good)
+        raise SeriesError(f"column {name!r}, row {row} holds {_shown(cells[row])}, {_complaint(cells[row])}")
+    whole = all(isinstance(cell, (int, np.integer)) for cell in cells[~empty])
+    found = np.array([int(c) if whole else float(c) for c in cells[~empty]], dtype=None if whole else float)
+    if whole and found.dtype.kind == "O":  # integers beyond 64 bits
+        found = found.astype(float)
+    values = np.full(len(cells), np.nan)
+    if found.size:
+        values[~empty] = as_float_array(found, f"column {name!r}")
+    return values, declared
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, Real) and not isinstance(cell, (bool, np.bool_))
+
+
+def _first_bad(cells: np.ndarray, bad: np.ndarray) -> int:
+    """The first cell that is no number even when its text is read; else the first that is text."""
+    rows = np.flatnonzero(bad)
+    for row in rows:
+        if not isinstance(cells[row], str) or not _reads_as_float(cells[row]):
+            return int(row)
+    return int(rows[0])
+
+
+def _reads_as_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _complaint(cell: Any) -> str:
+    if isinstance(cell, complex):
+        return "a complex number. Pass its real part, or both parts as two channels."
+    if not isinstance(cell, str):
+        return "which is not a number. Mend the cell, or leave the column out by columns=."
+    if _reads_as_float(cell):
+        return "which is text, not a number. Convert the column to float."
+    if _COMMA_NUMBER.match(cell.strip()):
+        return (
+            "which is not a number with a decimal point and no thousands separators. If the comma is the decimal mark "
+            'pass decimal=","; if a mark separates thousands pass thousands=",", "." or a space.'
+        )
+    return (
+        "which is not a number. Mend the cell, declare the word as missing by missing=, or leave the column out by "
+        "columns=."
+    )
+
+
+def _shown(cell: Any) -> str:
+    text = repr(cell)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def coded(name: str, cells: np.ndarray) -> tuple[Float[np.ndarray, " T"], str]:
+    """Booleans, categories or words as 0, 1, ... in sorted order, and a sentence that says which is which."""
+    empty = pd.isna(cells)
+    labels = sorted({str(cell) for cell in cells[~empty]})
+    if len(labels) > 1000:
+        raise SeriesError(f"column {name!r} has {len(labels)} distinct values; codes= is for a few.")
+    places = {label: float(i) for i, label in enumerate(labels)}
+    values = np.array([np.nan if lost else places[str(cell)] for cell, lost in zip(cells, empty, strict=True)])
+    shown = ", ".join(f"{label}={i}" for i, label in enumerate(labels[:6])) + (", ..." if len(labels) > 6 else "")
+    return values, f"column {name!r} was numbered: {shown}"
+
+
+def times(
+    name: str, cells: np.ndarray, time_format: str | None, timezone: str | None
+) -> tuple[Float[np.ndarray, " T"], bool]:
+    """A column as times, and whether it held dates: numbers stay as they are, dates become seconds since 1970 in UTC,
+    durations become seconds."""
+    lost = pd.isna(cells)
+    if lost.any():
+        raise SeriesError(
+            f"column {name!r}, row {int(np.argmax(lost))} has no time. Drop that row or fill in its time."
+        )
+    if cells.dtype.kind == "M":
+        return _stamp_seconds(pd.DatetimeIndex(cells), name, timezone), True
+    if cells.dtype.kind == "m":
+        return cells / np.timedelta64(1, "s"), False
+    if cells.dtype.kind != "O" or all(_is_number(cell) for cell in cells):
+        if time_format is None or cells.dtype.kind not in "iu":
+            return numbers(name, cells, Missing(False, (), ()))[0], False
+        cells = cells.astype(str).astype(object)  # dates such as 20240301, which look like numbers
+    return _stamp_seconds(_dates(name, cells, time_format), name, timezone), True
+
+
+def _dates(name: str, cells: np.ndarray, time_format: str | None) -> pd.DatetimeIndex:
+    text = [str(cell).strip() for cell in cells]
+    offset = np.array([bool(_OFFSET.search(cell)) and bool(_TIME_OF_DAY.search(cell)) for cell in text])
+    if offset.any() and not offset.all():
+        row = int(np.argmax(offset != offset[0]))
+        raise SeriesError(
+            f"column {name!r} mixes dates with and without an offset from UTC (row {row} holds {text[row]!r}). Write "
+            "them all in one way."
+        )
+    stamps = pd.to_datetime(
+        pd.Series(text, dtype=object), format=time_format or "ISO8601", utc=bool(offset.any()), errors="coerce"
+    )
+    lost = stamps.isna().to_numpy()
+    if lost.any():
+        row = int(np.argmax(lost))
+        wanted = f"a date as {time_format!r}" if time_format else "an ISO date such as 2024-03-01T12:30:00"
+        raise SeriesError(
+            f"column {name!r}, row {row} holds {_shown(text[row])}, which is neither a number nor {wanted}. "
+            'Mend it, or say how dates are written, as in time_format="%d/%m/%Y %H:%M".'
+        )
+    return pd.DatetimeIndex(stamps)
+
+
+def _stamp_seconds(stamps: pd.DatetimeIndex, name: str, timezone: str | None) -> Float[np.ndarray, " T"]:
+    if stamps.tz is None and timezone is not None:
+        try:
+            stamps = stamps.tz_localize(timezone, ambiguous="raise", nonexistent="raise")
+        except (ValueError, KeyError, OSError) as error:  # the clock was put back or forward, or no such zone
+            raise SeriesError(
+                f"column {name!r} cannot be placed in the time zone {timezone!r} ({error}). Write the dates in UTC or "
+                "with their offset."
+            ) from None
+    if stamps.tz is not None:
+        stamps = stamps.tz_convert("UTC").tz_localize(None)
+    return seconds(stamps.to_numpy())
+
+
+def labels(name: str, cells: np.ndarray) -> np.ndarray:
+    """A column as the labels of series or channels; each row must have one."""
+    lost = pd.isna(cells)
+    if lost.any():
+        row = int(np.argmax(lost))
+        raise SeriesError(f"column {name!r}, row {row} is empty, so its series is unknown. Fill it in or drop the row.")
+    return np.array([str(cell) for cell in cells], dtype=object)

@@ -1,0 +1,250 @@
+"""What was understood of a data set, and what may be wrong with it."""
+
+import dataclasses
+import math
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lamperti._errors import LampertiWarning, SeriesError
+from lamperti.data.checking.problems import (
+    Problem,
+    channel_problems,
+    channel_values,
+    dynamics_problems,
+    quantum,
+    set_problems,
+    spread,
+)
+from lamperti.data.checking.sampling import Sampling, describe_sampling
+from lamperti.data.correlation import first_minimum_lag
+from lamperti.data.delay import suggest_dimension, window_length
+from lamperti.data.reading import read
+from lamperti.data.scaling import Scaler
+from lamperti.data.series import Series, as_series_list, check_for_training
+
+_SEVERITIES = ("error", "warning", "note")
+_LOOKED_AT = 100_000  # samples that lag, window and dimension are chosen from
+
+
+@dataclass(frozen=True)
+class SeriesSummary:
+    """One series: its label, samples, times from and to, and how many of its values are missing."""
+
+    label: str
+    length: int
+    start: float
+    end: float
+    missing: int
+
+
+@dataclass(frozen=True)
+class ChannelSummary:
+    """One channel over all series. ``quantum``: what its values are rounded to, where that can be seen."""
+
+    name: str
+    unit: str
+    observed: int
+    missing: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+    quantum: float | None
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Delay (samples) and the rule that gave it, embedding dimension, and window of the encoder (samples)."""
+
+    lag: int
+    rule: str
+    dimension: int
+    window: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `lamperti.check` found. ``ok`` is False when `lamperti.fit` would refuse the data."""
+
+    series: tuple[SeriesSummary, ...]
+    channels: tuple[ChannelSummary, ...]
+    sampling: Sampling
+    time_unit: str
+    problems: tuple[Problem, ...]
+    repairs: tuple[str, ...]
+    suggestion: Suggestion | None
+
+    @property
+    def ok(self) -> bool:
+        return all(problem.severity != "error" for problem in self.problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, numbers and text, fit for JSON: what is not finite becomes None."""
+        return {"ok": self.ok, **_plain(dataclasses.asdict(self))}
+
+    def __str__(self) -> str:
+        lengths = [s.length for s in self.series]
+        span = f"{lengths[0]}" if min(lengths) == max(lengths) else f"{min(lengths)} to {max(lengths)}"
+        lines = [
+            f"{len(lengths)} series of {span} samples; {self.sampling}{f' {self.time_unit}' * bool(self.time_unit)}"
+        ]
+        lines += [f"{c.name}: mean {c.mean:.4g}, sd {c.sd:.4g}, {c.low:.4g} to {c.high:.4g}" for c in self.channels]
+        lines += [f"{p.severity}: {f'{p.where}: ' * bool(p.where)}{p.message}" for p in self.problems]
+        lines += [f"repaired: {text}" for text in self.repairs]
+        if self.suggestion:
+            s = self.suggestion
+            lines.append(f"suggested: lag {s.lag} ({s.rule}), dimension {s.dimension}, window {s.window}")
+        return "\n".join(lines)
+
+
+def check(data: Any, **options: Any) -> Check:
+    """Say what was understood of data and what may be wrong with it, before anything is fitted.
+
+    **Arguments** as of `lamperti.read`; or series that were read before.
+
+    **Returns** a `Check`: series, channels, sampling, suspected problems with their severity, and a suggested lag and
+    embedding dimension. `print` it, or see `to_dict`.
+
+    **Raises** `SeriesError` when the data cannot be read at all.
+
+    ```python
+    print(lp.check("lynx.csv", time="year"))
+    ```
+    """
+    return examine(data, options)[1]
+
+
+def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
+    """The series of some data, and the report on them; what reading warns of is in the report."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LampertiWarning)
+        series = _read(data, options)
+        refused = _refusals(series)
+    sampling = describe_sampling(series)
+    problems = [*refused, *(Problem("warning", "precision", "", text) for text in _said(caught))]
+    varying = [p for p in range(series[0].n_channels) if _varies(series, p)]
+    for p, name in enumerate(series[0].names):
+        if p not in varying:
+            problems.append(
+                Problem("error", "constant", name, "it does not vary. Leave it out, or pass drop_constant=True.")
+            )
+            continue
+        y = channel_values(series, p)
+        total = sum(s.length for s in series)
+        problems += channel_problems(name, y, 1 - sum(map(len, y)) / total)
+    scaled = _standardised(series, varying) if not any(p.code == "units" for p in refused) else []
+    for k, p in enumerate(varying if scaled else []):
+        problems += dynamics_problems(series[0].names[p], [one[:, k : k + 1] for one in scaled])
+    suggestion = _suggest(scaled)
+    problems += set_problems(series, sampling, suggestion.window if suggestion else None)
+    clocks = [problem.where for problem in problems if problem.code == "time column"]
+    problems = [problem for problem in problems if not (problem.code == "trend" and problem.where in clocks)]
+    return series, Check(
+        series=tuple(_summary(s, i) for i, s in enumerate(series)),
+        channels=tuple(_channel(series, p) for p in range(series[0].n_channels)),
+        sampling=sampling,
+        time_unit=series[0].time_unit,
+        problems=tuple(sorted(problems, key=lambda problem: _SEVERITIES.index(problem.severity))),
+        repairs=tuple(dict.fromkeys(text for s in series for text in s.repairs)),
+        suggestion=suggestion,
+    )
+
+
+def _read(data: Any, options: dict[str, Any]) -> list[Series]:
+    if options or isinstance(data, (str, os.PathLike)):
+        return read(data, **options)
+    return as_series_list(data)
+
+
+def _said(caught: list[warnings.WarningMessage]) -> list[str]:
+    return list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, LampertiWarning)))
+
+
+def _refusals(series: list[Series]) -> list[Problem]:
+    """Why `fit` would not take the data, if it would not; constant channels are told one by one elsewhere."""
+    whole = [p for p in range(series[0].n_channels) if _varies(series, p)]
+    if not whole:
+        return []
+    kept = [s.select([s.names[p] for p in whole]) for s in series]
+    found = []
+    for look, code in ((check_for_training, "refused"), (Scaler.from_series, "units")):
+        try:
+            look(kept)
+        except SeriesError as error:
+            found.append(Problem("error", code, "", str(error)))
+    return found
+
+
+def _varies(series: Sequence[Series], p: int) -> bool:
+    x = np.concatenate(channel_values(series, p))
+    return bool(x.size) and bool(x.min() != x.max())
+
+
+def _standardised(series: list[Series], varying: list[int]) -> list[np.ndarray]:
+    """The channels that vary, standardised, with outliers drawn in; of very long data the first part."""
+    if not varying:
+        return []
+    kept = [s.select([s.names[p] for p in varying]) for s in series]
+    scaler = Scaler.from_series(kept)
+    arrays, left = [], _LOOKED_AT
+    for one in kept:
+        if left < 2:
+            break
+        arrays.append(scaler.values(one.values[:left]))
+        left -= one.length
+    pooled = np.concatenate(arrays)
+    if not np.isfinite(pooled).any(axis=0).all():
+        return []
+    middle = np.nanmedian(pooled, axis=0)
+    reach = 10 * 1.4826 * np.nanmedian(np.abs(pooled - middle), axis=0)
+    reach = np.where(reach > 0, reach, np.inf)
+    return [np.clip(one, middle - reach, middle + reach) for one in arrays]
+
+
+def _suggest(arrays: list[np.ndarray]) -> Suggestion | None:
+    if not arrays or max(map(len, arrays)) < 10:
+        return None
+    if not all((np.nanmax(column) > np.nanmin(column)) for column in np.concatenate(arrays).T):
+        return None  # a channel that varies only beyond the part that was looked at
+    lag = first_minimum_lag(arrays)
+    return Suggestion(lag.lag, lag.rule, suggest_dimension(arrays, lag.lag), window_length(arrays))
+
+
+def _summary(series: Series, i: int) -> SeriesSummary:
+    missing = int(series.mask.size - series.mask.sum())
+    return SeriesSummary(
+        series.label or str(i), series.length, float(series.times[0]), float(series.times[-1]), missing
+    )
+
+
+def _channel(series: Sequence[Series], p: int) -> ChannelSummary:
+    x = np.concatenate(channel_values(series, p))
+    total = sum(s.length for s in series)
+    mean = float(np.mean(x / 2**16)) * 2**16  # a sum of values near the largest float would overflow
+    first = series[0]
+    return ChannelSummary(
+        first.names[p],
+        first.units[p],
+        len(x),
+        total - len(x),
+        mean,
+        spread(x),
+        float(x.min()),
+        float(x.max()),
+        quantum(x),
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,28 @@
+"""Parquet files."""
+
+from pathlib import Path
+
+from lamperti._errors import SeriesError
+from lamperti.data.formats.decoding import decode
+from lamperti.data.local import open_local
+from lamperti.data.options import ReadOptions
+from lamperti.data.table import Table
+
+
+def read_parquet(path: Path, options: ReadOptions) -> Table:
+    """The table in a Parquet file; columns that are not needed are not decoded."""
+    wanted = None
+    if options.columns is not None and options.channel is None:
+        named = (options.time, options.id, "time", "t", *options.codes)
+        wanted = [*options.columns, *(name for name in named if name is not None)]
+    with open_local(path) as file:
+        if file.read(4) != b"PAR1":
+            raise SeriesError("not a Parquet file: it does not begin as one. Copy or write it again.")
+        variables = decode("parquet", path, options.max_bytes, wanted)
+    if not variables:
+        raise SeriesError("the file has no columns, or none of those asked for.")
+    return Table(
+        {variable.name: variable.values for variable in variables},
+        categories=frozenset(variable.name for variable in variables if variable.category),
+        utc=frozenset(variable.name for variable in variables if variable.utc),
+    )

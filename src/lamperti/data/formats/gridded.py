@@ -1,0 +1,43 @@
+"""NetCDF (classic and 4), HDF5 and Zarr: variables over named dimensions."""
+
+from pathlib import Path
+
+from lamperti._errors import SeriesError
+from lamperti.data.cubes import Variable, cube_table
+from lamperti.data.formats.cf import decoded_values
+from lamperti.data.formats.decoding import Decoded, decode
+from lamperti.data.formats.zarr_metadata import read_metadata
+from lamperti.data.local import folder_state, open_local
+from lamperti.data.options import ReadOptions
+from lamperti.data.table import Table
+
+
+def read_netcdf(path: Path, options: ReadOptions) -> Table:
+    """The variables at the top level of a NetCDF or HDF5 file."""
+    with open_local(path) as file:
+        kind = "netcdf3" if file.read(3) == b"CDF" else "hdf5"
+        return _table(decode(kind, path, options.max_bytes, None), options)
+
+
+def read_zarr(path: Path, options: ReadOptions) -> Table:
+    """The arrays of a Zarr folder of version 2 or 3."""
+    before = folder_state(path)
+    arrays = read_metadata(path, list(before))
+    if not arrays:
+        raise SeriesError("the store holds no array of numbers.")
+    names = [array["name"] for array in arrays]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise SeriesError(f"two arrays of the store are named {twice!r}. Keep one group a store.")
+    decoded = decode("zarr", path, options.max_bytes, None, {"arrays.json": arrays})
+    if folder_state(path) != before:
+        raise SeriesError("the store changed while it was read. Wait until it is written, then read it again.")
+    return _table(decoded, options)
+
+
+def _table(decoded: list[Decoded], options: ReadOptions) -> Table:
+    variables = []
+    for one in decoded:
+        values, unit = decoded_values(one)
+        variables.append(Variable(one.name, one.dims, values, unit))
+    return cube_table(variables, options)

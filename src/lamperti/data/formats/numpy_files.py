@@ -1,0 +1,110 @@
+"""NPY and NPZ files: plain arrays only, never Python objects, and no larger than their file says they are."""
+
+import io
+import math
+import tokenize
+import zipfile
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from lamperti._errors import SeriesError
+from lamperti.data.local import open_local
+from lamperti.data.options import ReadOptions
+from lamperti.data.table import Table, array_table
+
+_MAX_MEMBERS = 1000
+_PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def read_npy(path: Path, options: ReadOptions) -> Table:
+    """An array [T], [R, T] or [R, T, P]; ``axes`` says otherwise."""
+    with open_local(path) as file:
+        return array_table(_array(file, options.max_bytes), options.axes)
+
+
+def read_npz(path: Path, options: ReadOptions) -> Table:
+    """Vectors of one length are columns; one array of more axes is read as an NPY file is. A number named dt is the
+    sampling step."""
+    with open_local(path) as file:
+        arrays = _members(file, options.max_bytes)
+    step = arrays.pop("dt") if "dt" in arrays and arrays["dt"].ndim == 0 else None
+    dt = None if step is None else float(step) if step.dtype.kind in "iuf" else None
+    arrays = {name: array for name, array in arrays.items() if array.ndim > 0}
+    listed = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
+    if options.array is not None:
+        if options.array not in arrays:
+            raise SeriesError(f"there is no array {options.array!r}; the archive has {listed}.")
+        arrays = {options.array: arrays[options.array]}
+    if len(arrays) == 1:
+        ((name, array),) = arrays.items()
+        table = array_table(array, options.axes)
+        if len(table.columns) == 1:  # the name of the only array is the name of the only channel
+            return Table({name: table.columns["y"]}, groups=table.groups, dt=dt)
+        return Table({f"{name}{p}": c for p, c in enumerate(table.columns.values())}, groups=table.groups, dt=dt)
+    if not arrays:
+        raise SeriesError("the archive holds no array.")
+    if any(array.ndim != 1 for array in arrays.values()) or len({len(array) for array in arrays.values()}) > 1:
+        raise SeriesError(f"the archive holds several arrays ({listed}). Choose one of them with array=.")
+    return Table(arrays, dt=dt)
+
+
+def _members(file: BinaryIO, most: int) -> dict[str, np.ndarray]:
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            if len(members) > _MAX_MEMBERS or sum(member.file_size for member in members) > most:
+                raise SeriesError(f"the archive unpacks to more than {most} bytes or {_MAX_MEMBERS} arrays.")
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                if name == member.filename or member.compress_type not in _PACKING:
+                    raise SeriesError(f"the archive holds {member.filename!r}, which is not a plain array of NumPy.")
+                if name in arrays:
+                    raise SeriesError(f"the archive holds {member.filename!r} twice.")
+                with archive.open(member) as packed:
+                    content = packed.read(member.file_size + 1)  # never more than was added up above
+                try:
+                    arrays[name] = _array(io.BytesIO(content), most)
+                except SeriesError as error:
+                    raise SeriesError(f"array {name!r}: {error}") from None
+    # What zipfile raises on archives that are damaged, cut, locked or made up.
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+        if isinstance(error, SeriesError):
+            raise
+        raise SeriesError(f"not an intact NPZ archive ({error}). Write it again with numpy.savez.") from None
+    return arrays
+
+
+def _array(file: BinaryIO, most: int) -> np.ndarray:
+    """One array; what its header declares is compared with what is there before anything is allocated."""
+    try:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise SeriesError(
+                f"the array is in NPY version {version}, which is for structured data. Save plain numbers."
+            )
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read_header(file)
+    except (ValueError, TypeError, KeyError, SyntaxError, tokenize.TokenError, OverflowError, MemoryError) as error:
+        if isinstance(error, SeriesError):
+            raise
+        raise SeriesError(f"not an intact NPY array ({_first_line(error)}). Write it again with numpy.save.") from None
+    if dtype.hasobject or dtype.names is not None or dtype.subdtype is not None:
+        raise SeriesError(f"the array has dtype {dtype}; only plain numbers are read. Save each field as floats.")
+    if any(n < 0 for n in shape):
+        raise SeriesError(f"the array declares the shape {shape}, which cannot be.")
+    size = math.prod(shape) * dtype.itemsize
+    if size > most:
+        raise SeriesError(f"the array declares {size} bytes, more than {most}. Allow more with max_bytes=.")
+    content = file.read(size + 1)
+    if len(content) != size:
+        found = f"more than {size}" if len(content) > size else str(len(content))
+        raise SeriesError(f"the array declares {size} bytes of data, but the file has {found}. Copy it again.")
+    return np.frombuffer(content, dtype=dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n")[0][:200]

@@ -1,0 +1,154 @@
+"""The gate: from a table of any origin to series that can be learned from, or to the sentence that says why not.
+
+Nothing is altered unless an option asks for it, and what is done is told by `Series.repairs`.
+"""
+
+from difflib import get_close_matches
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from lamperti._errors import SeriesError
+from lamperti._typing import Bool, Float
+from lamperti.data._checks import as_names
+from lamperti.data.cells import coded, labels, numbers, times
+from lamperti.data.mending import Samples, drop_constant, in_order, split_at_gaps
+from lamperti.data.options import ReadOptions
+from lamperti.data.series import DATES, Series
+from lamperti.data.table import Table
+
+_TIME_COLUMNS = ("time", "t")
+
+
+class Clock(NamedTuple):
+    """The times of all rows (None: samples a step apart), the column they were in, and their unit."""
+
+    column: str | None
+    times: Float[np.ndarray, " T"] | None
+    unit: str
+
+
+class _Channels(NamedTuple):
+    """The values of all rows."""
+
+    names: tuple[str, ...]
+    values: Float[np.ndarray, "T P"]
+    observed: Bool[np.ndarray, "T P"]
+    repairs: tuple[str, ...]
+
+
+def series_of(table: Table, options: ReadOptions) -> list[Series]:
+    """The series of a wide table. Raises `SeriesError`, which names column and row; row 0 is the first of data."""
+    for name in (options.time, options.id, *options.codes):
+        check_column(table, name)
+    clock = read_clock(table, options)
+    channels = _read_channels(table, options, clock)
+    parts = []
+    for label, rows in read_groups(table, options):
+        try:
+            parts.append(_one(label, rows, channels, clock, table, options))
+        except SeriesError as error:
+            raise SeriesError(f"{options.id or 'series'} {label}: {error}" if label else str(error)) from None
+    if options.split_gaps is not None:
+        parts = [piece for part in parts for piece in split_at_gaps(part, options.split_gaps)]
+    return drop_constant(parts) if options.drop_constant else parts
+
+
+def check_column(table: Table, name: str | None) -> None:
+    """Refuse the name of a column that is not there, with the one that was probably meant."""
+    if name is None or name in table.columns:
+        return
+    near = get_close_matches(str(name), table.columns, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise SeriesError(f"there is no column {name!r}.{hint} It has: {', '.join(table.columns)}.")
+
+
+def read_clock(table: Table, options: ReadOptions) -> Clock:
+    """The times of the rows: of the column asked for, else of the index, else of a column named time or t."""
+    name = options.time
+    if name is not None and options.dt is not None:
+        raise SeriesError("both time and dt were given. Give one of them.")
+    if name is None and table.times is not None:
+        if options.dt is not None:
+            raise SeriesError("dt was given but the data has times of its own. Drop dt.")
+        column, cells = "index", table.times
+    else:
+        column = name = name or _found_time(table, options)
+        if column is None:
+            return Clock(None, None, options.time_unit)
+        cells = table.columns[column]
+    zone = None if column in table.utc else options.timezone
+    stamps, dated = times(column, cells, options.time_format, zone)
+    unit = DATES if dated else "s" if cells.dtype.kind == "m" else options.time_unit or table.units.get(column, "")
+    return Clock(name, stamps, unit)
+
+
+def _found_time(table: Table, options: ReadOptions) -> str | None:
+    chosen = options.columns or ()
+    found = [name for name in _TIME_COLUMNS if name in table.columns and name not in chosen]
+    if not found or (options.dt is not None and chosen):
+        return None
+    if options.dt is not None:
+        raise SeriesError(f"dt was given but the file has a column {found[0]!r}. Drop dt, or name the channels.")
+    return found[0]
+
+
+def read_groups(table: Table, options: ReadOptions) -> list[tuple[str, np.ndarray]]:
+    """Label and rows of each series, in order of appearance."""
+    if options.id is not None:
+        marks = labels(options.id, table.columns[options.id])
+    elif table.groups is not None:
+        marks = np.array([str(group) for group in table.groups], dtype=object)
+    else:
+        return [("", np.arange(table.length))]
+    codes, found = pd.factorize(marks)
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    return list(zip(map(str, found), rows, strict=True))
+
+
+def _read_channels(table: Table, options: ReadOptions, clock: Clock) -> _Channels:
+    chosen = options.columns
+    for name in chosen or ():
+        check_column(table, name)
+    taken = (clock.column, options.id)
+    names = tuple(chosen) if chosen is not None else tuple(name for name in table.columns if name not in taken)
+    if not names:
+        raise SeriesError("no column is left to read as values. Name some with columns=.")
+    as_names(names, len(names))
+    for name in taken:
+        if name in names:
+            raise SeriesError(f"column {name!r} is asked for as a channel and as time or id. Choose one.")
+    values, observed, repairs = [], [], list(table.repairs)
+    for name in names:
+        cells = table.columns[name]
+        if name in options.codes:
+            column, note = coded(name, cells)
+            seen = np.ones(len(column), dtype=bool)
+            repairs.append(note)
+        else:
+            column, seen = numbers(name, cells, options.declared, category=name in table.categories)
+            if not seen.all():
+                repairs.append(f"{int((~seen).sum())} cells of column {name!r} were declared missing")
+        values.append(column)
+        observed.append(seen & ~table.absent.get(name, np.zeros(len(column), dtype=bool)))
+    return _Channels(names, np.stack(values, axis=1), np.stack(observed, axis=1), tuple(repairs))
+
+
+def _one(label: str, rows: np.ndarray, channels: _Channels, clock: Clock, table: Table, options: ReadOptions) -> Series:
+    values, observed, stamps, repairs = channels.values[rows], channels.observed[rows], None, ()
+    if clock.times is not None:
+        samples = Samples(values, observed, clock.times[rows])
+        (values, observed, stamps), repairs = in_order(samples, sort=options.sort, duplicates=options.duplicates)
+    step = table.dt if stamps is None and options.dt is None else options.dt
+    units = {name: (options.units or {}).get(name, table.units.get(name, "")) for name in channels.names}
+    series = Series(
+        values,
+        stamps,
+        step,
+        observed,
+        names=channels.names if table.named else None,
+        missing="nan" if options.declared.nan else "refuse",
+        units=list(units.values()),
+    )
+    return series._replace(label=label, time_unit=clock.unit, repairs=(*channels.repairs, *repairs))

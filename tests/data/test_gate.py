@@ -1,0 +1,301 @@
+"""The gate: layouts, options and what they do to data, from tables on disk and in memory."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xarray as xr
+
+from lamperti._errors import ConfigError, LampertiWarning, SeriesError
+from lamperti.data import Series, as_series_list, read
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(text: str | bytes, name: str = "data.csv"):
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+# Missing values
+
+
+def test_numbers_and_words_can_be_declared_missing_and_are_counted(table):
+    path = table("time,a,b\n0,1,2\n1,-999,3\n2,5,n.d.\n3,7,8\n")
+    with pytest.raises(SeriesError, match=r"column 'b', row 2 holds 'n.d.'.*missing="):
+        read(path)
+    (series,) = read(path, missing=[-999, "n.d."])
+    assert (~series.mask).sum() == 2 and not series.mask[1, 0] and not series.mask[2, 1]
+    assert series.repairs == (
+        "1 cells of column 'a' were declared missing",
+        "1 cells of column 'b' were declared missing",
+    )
+
+
+def test_a_number_declared_missing_does_not_declare_nan(table):
+    path = table("a\n1\n\n-9\n2\n")
+    with pytest.raises(SeriesError, match="NaN"):
+        read(path, missing=-9)
+    assert read(path, missing=("nan", -9))[0].mask[:, 0].tolist() == [True, False, False, True]
+
+
+# Order, duplicates, gaps, constants, codes
+
+
+def test_rows_are_sorted_only_when_asked_and_it_is_recorded(table):
+    path = table("time,x\n2,30\n0,10\n1,20\n")
+    with pytest.raises(SeriesError, match=r"times must increase; row 1 has 0 after 2.*sort=True"):
+        read(path)
+    (series,) = read(path, sort=True)
+    np.testing.assert_array_equal(series.values[:, 0], [10, 20, 30])
+    assert series.repairs == ("rows were sorted by time (3 of 3 moved)",)
+
+
+@pytest.mark.parametrize(("rule", "kept"), [("first", 20), ("last", 40), ("mean", 30)])
+def test_equal_times_are_merged_only_when_asked(table, rule, kept):
+    path = table("time,x\n0,10\n1,20\n1,40\n2,50\n")
+    with pytest.raises(SeriesError, match=r'row 2 has 1 after 1.*duplicates="first"'):
+        read(path)
+    (series,) = read(path, duplicates=rule)
+    np.testing.assert_array_equal(series.values[:, 0], [10, kept, 50])
+    assert "1 rows with a time that came before were merged" in series.repairs[0]
+
+
+def test_the_mean_of_equal_times_leaves_out_what_is_missing_and_does_not_overflow():
+    frame = pd.DataFrame({"x": [1.5e308, 1.5e308, 1.0, np.nan], "t": [0, 0, 1, 1]})
+    (series,) = read(frame, duplicates="mean", missing="nan")
+    np.testing.assert_array_equal(series.values[:, 0], [1.5e308, 1.0])
+
+
+def test_a_series_is_cut_at_gaps_only_when_asked(table):
+    path = table("time,x\n" + "".join(f"{t},{t % 3}\n" for t in [0, 1, 2, 10, 20, 21, 22]))
+    assert len(read(path)) == 1
+    first, second = read(path, split_gaps=5)
+    assert (first.label, second.label) == ("0", "1")
+    np.testing.assert_array_equal(second.times, [20, 21, 22])
+    assert first.repairs == (
+        "cut at 2 gaps longer than 5 median steps; 1 samples between gaps were left out, too few to use",
+    )
+
+
+def test_constant_channels_are_left_out_only_when_asked(table):
+    path = table("a,b,c\n1,5,2\n2,5,2\n4,5,3\n")
+    assert read(path)[0].names == ("a", "b", "c")
+    (series,) = read(path, drop_constant=True)
+    assert series.names == ("a", "c") and series.repairs == ("constant column 'b' was left out",)
+
+
+def test_words_and_booleans_are_numbered_only_when_declared(table):
+    path = table("valve,pump,x\nopen,True,1\nshut,False,2\nopen,True,4\n")
+    with pytest.raises(SeriesError, match=r"column 'pump' holds booleans.*codes='pump'"):
+        read(path, columns=["pump", "x"])
+    (series,) = read(path, codes=["valve", "pump"])
+    np.testing.assert_array_equal(series.values[:, :2], [[0, 1], [1, 0], [0, 1]])
+    assert series.repairs[0] == "column 'valve' was numbered: open=0, shut=1"
+
+
+# Numbers and dates as text
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ('x,z\n"1,5",1\n"2,5",2\n', {"decimal": ","}),
+        ("x;z\n1,5;1\n2,5;2\n", {"decimal": ",", "separator": ";"}),
+        ("x;z\n1.001,5;1\n1.002,5;2\n", {"decimal": ",", "thousands": ".", "separator": ";"}),
+        ('x,z\n"1,001.5",1\n"1,002.5",2\n', {"thousands": ","}),
+        ('x,z\n"1,5",1\n-,9\n"2,5",2\n', {"decimal": ",", "missing": "-"}),
+    ],
+)
+def test_decimal_commas_and_thousands_are_refused_until_they_are_declared(table, text, options):
+    with pytest.raises(SeriesError, match=r"decimal|separated by semicolons"):
+        read(table(text))
+    (series,) = read(table(text), **options)
+    assert np.nanmax(series.values[:, 0]) - np.nanmin(series.values[:, 0]) == 1.0
+
+
+def test_other_encodings_are_named_and_read_when_declared(table):
+    path = table("größe\n1\n2\n".encode("latin-1"))
+    with pytest.raises(SeriesError, match=r'not UTF-8 text.*encoding="latin-1"'):
+        read(path)
+    assert read(path, encoding="latin-1")[0].names == ("größe",)
+    path = table("größe\n1\n2\n".encode("utf-16"))
+    with pytest.raises(SeriesError, match="UTF-16"):
+        read(path)
+    assert read(path, encoding="utf-16")[0].names == ("größe",)
+    with pytest.raises(SeriesError, match="NUL character"):
+        read(table(b"a\n1\n\x002\n"))
+    with pytest.raises(SeriesError, match="no encoding 'klingon'"):
+        read(path, encoding="klingon")
+
+
+def test_dates_are_placed_in_their_time_zone_and_an_hour_that_comes_twice_is_refused(table):
+    path = table("when,x\n2024-07-01 12:00,1\n2024-07-01 13:00,2\n")
+    (series,) = read(path, time="when", timezone="Europe/Madrid")
+    assert series.times[0] == pd.Timestamp("2024-07-01T10:00Z").timestamp()
+    twice = table("when,x\n2024-10-27 02:30,1\n2024-10-27 03:30,2\n")
+    with pytest.raises(SeriesError, match="cannot be placed in the time zone 'Europe/Madrid'"):
+        read(twice, time="when", timezone="Europe/Madrid")
+    with pytest.raises(SeriesError, match="time zone 'Mars'"):
+        read(twice, time="when", timezone="Mars")
+
+
+def test_dates_with_and_without_offset_do_not_mix(table):
+    with pytest.raises(SeriesError, match=r"mixes dates with and without an offset.*row 1"):
+        read(table("when,x\n2024-07-01T12:00Z,1\n2024-07-01T13:00,2\n"), time="when")
+
+
+def test_dates_of_other_forms_need_their_format(table):
+    path = table("day,x\n01/02/2024,1\n02/02/2024,2\n")
+    with pytest.raises(SeriesError, match=r"neither a number nor an ISO date.*time_format"):
+        read(path, time="day")
+    (series,) = read(path, time="day", time_format="%d/%m/%Y")
+    assert series.dt == 86400.0
+
+
+def test_subjects_with_leading_zeros_stay_apart(table):
+    series = read(table("who,x\n007,1\n7,2\n007,3\n7,5\n"), id="who")
+    assert [s.label for s in series] == ["007", "7"]
+
+
+# Long tables
+
+
+def test_a_long_table_becomes_wide_and_what_it_lacks_is_missing(table):
+    path = table("who,time,what,value\na,0,p,1\na,1,p,2\na,0,q,5\na,2,q,6\nb,0,p,1\nb,3,p,9\nb,3,q,7\n")
+    first, second = read(path, id="who", channel="what", value="value")
+    assert first.names == ("p", "q") and first.label == "a"
+    np.testing.assert_array_equal(first.times, [0, 1, 2])
+    np.testing.assert_array_equal(first.values, [[1, 5], [2, np.nan], [np.nan, 6]])
+    np.testing.assert_array_equal(second.mask, [[True, False], [True, True]])
+
+
+def test_a_long_table_with_a_value_twice_is_refused(table):
+    path = table("time,what,value\n0,p,1\n1,p,2\n1,p,3\n")
+    with pytest.raises(SeriesError, match="p: times must increase"):
+        read(path, channel="what", value="value")
+    (series,) = read(path, channel="what", value="value", duplicates="mean")
+    np.testing.assert_array_equal(series.values[:, 0], [1, 2.5])
+    with pytest.raises(ConfigError, match="both channel= and value="):
+        read(path, channel="what")
+    with pytest.raises(SeriesError, match="needs a column of times"):
+        read(table("what,value\np,1\np,2\n"), channel="what", value="value")
+
+
+# In memory
+
+
+def test_frames_take_the_options_of_files():
+    frame = pd.DataFrame({"when": pd.to_datetime(["2024-01-01", "2024-01-02"]), "x": [1, 2], "who": ["a", "a"]})
+    (series,) = read(frame, time="when", id="who", units={"x": "mV"})
+    assert series.dt == 86400.0 and series.units == ("mV",) and series.label == "a"
+    assert series.time_unit == "s since 1970-01-01 UTC"
+
+
+def test_a_column_named_time_is_found_where_the_index_only_counts():
+    (series,) = as_series_list(pd.DataFrame({"time": [0.0, 2.0, 3.0], "x": [1, 2, 3]}))
+    assert series.names == ("x",) and not series.is_regular
+
+
+def test_nullable_integers_keep_their_digits_or_warn():
+    frame = pd.DataFrame({"x": pd.array([2**53 + 1, 0], dtype="Int64")})
+    with pytest.warns(LampertiWarning, match=r"above 2\*\*53"):
+        read(frame)
+
+
+def test_polars_frames_are_read_like_any_table():
+    frame = pl.DataFrame({"t": [0.0, 0.5, 1.0], "x": [1, None, 3], "s": ["u", "v", "w"]})
+    with pytest.raises(SeriesError, match="column 's', row 0 holds 'u'"):
+        read(frame)
+    (series,) = read(frame, columns="x", missing="nan")
+    np.testing.assert_array_equal(series.times, [0, 0.5, 1])
+    assert series.mask[:, 0].tolist() == [True, False, True]
+    assert as_series_list(pl.DataFrame({"a": [1, 2]}))[0].names == ("a",)
+    with pytest.raises(SeriesError, match="holds categories"):
+        read(pl.DataFrame({"a": pl.Series(["u", "v"], dtype=pl.Categorical)}))
+
+
+def test_xarray_objects_have_time_and_id_as_dimensions():
+    values = np.arange(12.0).reshape(2, 3, 2)
+    data = xr.DataArray(
+        values,
+        dims=("rat", "time", "electrode"),
+        coords={"rat": ["r1", "r2"], "time": [0.0, 0.1, 0.3], "electrode": ["a", "b"]},
+        name="v",
+        attrs={"units": "mV"},
+    )
+    first, second = read(data, id="rat")
+    assert first.names == ("v_a", "v_b") and second.label == "r2" and first.units == ("mV", "mV")
+    np.testing.assert_array_equal(second.values, values[1])
+    np.testing.assert_array_equal(first.times, [0, 0.1, 0.3])
+    (single,) = as_series_list(xr.DataArray([1.0, 2.0], dims="time"))
+    assert single.names == ("y",)
+    with pytest.raises(SeriesError, match="which dimension is time"):
+        read(xr.DataArray(np.zeros((2, 3)), dims=("a", "b")))
+    with pytest.raises(SeriesError, match="may be one more, of channels"):
+        read(xr.DataArray(np.zeros((2, 3, 4)), dims=("time", "lat", "lon")))
+
+
+@pytest.mark.parametrize(
+    ("index", "first"),
+    [
+        (pd.date_range("1970-01-02", periods=2, tz="UTC"), 86400.0),
+        (pd.to_timedelta(["1min", "2min"]), 60.0),
+        (pd.period_range("1970-01", periods=2, freq="M"), 0.0),
+    ],
+)
+def test_an_index_of_dates_durations_or_periods_is_time(index, first):
+    assert as_series_list(pd.DataFrame({"x": [1, 2]}, index=index))[0].times[0] == first
+
+
+def test_a_path_is_not_taken_for_data():
+    with pytest.raises(SeriesError, match=r"path, not data. Read a file first: lamperti.read"):
+        as_series_list(["a.csv"])
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"colums": "x"}, "no option 'colums'. Did you mean 'columns'"),
+        ({"duplicates": "any"}, "duplicates must be one of"),
+        ({"axes": "XY"}, "axes must be one of"),
+        ({"split_gaps": 0.5}, "split_gaps must exceed 1"),
+        ({"decimal": ",,"}, "decimal must be one character"),
+        ({"thousands": "."}, "cannot both be '.'"),
+        ({"missing": [None]}, "missing must be"),
+        ({"max_bytes": 0}, "max_bytes"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_anything_is_opened(options, message):
+    with pytest.raises(ConfigError, match=message):
+        read("no such file.csv", **options)
+
+
+def test_the_cap_on_size_is_named(table):
+    with pytest.raises(SeriesError, match=r"more than 5 bytes.*max_bytes="):
+        read(table("x\n1\n2\n3\n"), max_bytes=5)
+
+
+# Series
+
+
+def test_channels_are_selected_by_name_with_their_units():
+    series = Series(np.arange(6.0).reshape(3, 2), names=["a", "b"], units={"b": "mV"})
+    assert series.units == ("", "mV")
+    part = series.select(["b"])
+    assert part.units == ("mV",) and part.values[0, 0] == 1.0
+    with pytest.raises(SeriesError, match="no channel 'c'; the series has a, b"):
+        series.select("c")
+    with pytest.raises(SeriesError, match="units names a channel 'z'"):
+        Series([1, 2], units={"z": "m"})
+
+
+def test_series_in_other_units_do_not_mix():
+    with pytest.raises(SeriesError, match="same units"):
+        as_series_list([Series([1, 2], units="m"), Series([1, 2], units="mm")])

@@ -1,0 +1,226 @@
+"""Faults of data, each through the library and through the command line: one named error, one sentence, no traceback.
+
+The numbers are those of docs/faults.md.
+"""
+
+import gzip
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lamperti as lp
+from lamperti.cli import main
+
+RNG = np.random.default_rng(1)
+GOOD = np.sin(np.arange(60) * 0.3) + 0.1 * RNG.normal(size=60)
+
+
+def csv(values, times=None, name="y"):
+    times = np.arange(len(values)) if times is None else times
+    return f"time,{name}\n" + "".join(f"{t},{v}\n" for t, v in zip(times, values, strict=True))
+
+
+def changed(value, at=7):
+    cells = [repr(float(v)) for v in GOOD]
+    cells[at] = value
+    return csv(cells)
+
+
+@dataclass
+class Fault:
+    """A file, the options it is read with, and what is said of it; ``said`` matches the error, or with ``passes`` a
+    problem of the report."""
+
+    number: int
+    what: str
+    content: Any
+    said: str
+    options: dict[str, Any] = field(default_factory=dict)
+    passes: bool = False
+    name: str = "data.csv"
+
+
+REFUSED, REPORTED = False, True
+FAULTS = [
+    Fault(1, "NaN", changed("nan"), r"NaN .*'y': 1; the first in row 7"),
+    Fault(1, "NaN declared", changed("nan"), "transitions", {"missing": "nan"}, REPORTED),
+    Fault(2, "infinite", changed("-inf"), "row 7, column 'y' holds -inf"),
+    Fault(3, "all NaN", csv(["nan"] * 60, name="flow"), "'flow' has no observed value", {"missing": "nan"}),
+    Fault(4, "constant", csv(np.ones(60)), "it does not vary", {}, REPORTED),
+    Fault(4, "constant only", csv(np.ones(60)), "all columns are constant", {"drop_constant": True}),
+    Fault(5, "nearly constant", csv(1 + 1e-9 * GOOD), r"nearly constant: its sd is [67]\.\d+e-10", {}, REPORTED),
+    Fault(6, "1e300", csv(1e300 * GOOD), "transitions", {}, REPORTED),
+    Fault(6, "beyond the largest float", changed("1e400"), "row 7, column 'y' holds inf"),
+    Fault(6, "too large to standardise", csv(1.7e308 * np.sign(GOOD)), "overflow", {}, REPORTED),
+    Fault(7, "1e-300", csv(1e-300 * GOOD), "transitions", {}, REPORTED),
+    Fault(7, "denormal", csv(5e-324 * np.arange(60)), "underflow", {}, REPORTED),
+    Fault(8, "offset", csv(1e9 + 1e-3 * GOOD), "in float32 all of them", {}, REPORTED),
+    Fault(9, "complex", changed("1+2j"), r"column 'y', row 7 holds '1\+2j', which is not a number"),
+    Fault(10, "mixed", changed("high"), "column 'y', row 7 holds 'high', which is not a number"),
+    Fault(11, "large integers", csv([2**53 + 1 + int(k * k) for k in range(60)]), r"above 2\*\*53", {}, REPORTED),
+    Fault(12, "decimal comma", changed('"1,5"'), "row 7 holds '1,5'.*decimal"),
+    Fault(12, "thousands", changed('"1,234"'), "row 7 holds '1,234'.*thousands"),
+    Fault(12, "semicolons", csv(GOOD).replace(",", ";"), "separated by semicolons.*separator"),
+    Fault(13, "booleans", csv([bool(k % 2) for k in range(60)]), "column 'y' holds booleans.*codes"),
+    Fault(13, "categories", csv(["lo", "hi"] * 30), "row 0 holds 'lo'"),
+    Fault(14, "empty", "", "the file is empty"),
+    Fault(14, "header only", "time,y\n", "header but no rows"),
+    Fault(14, "no columns", "time\n1\n2\n", "no column is left"),
+    Fault(15, "one sample", csv([1.0]), "at least 2 samples; got 1"),
+    Fault(16, "short", csv(GOOD[:6]), "5 transitions between samples; learning needs at least 10", {}, REPORTED),
+    Fault(17, "ragged", "id,y\n" + "a,1\na,2\nb,1\nb,3\nb,2\n" * 9, "transitions", {"id": "id"}, REPORTED),
+    Fault(18, "duplicate times", csv(GOOD, np.r_[0:59, 58]), "row 59 has 58 after 58.*duplicates"),
+    Fault(19, "unsorted", csv(GOOD, np.arange(60)[::-1]), "row 1 has 58 after 59.*sort"),
+    Fault(20, "irregular", csv(GOOD, np.cumsum(RNG.exponential(size=60))), "true lengths are used", {}, REPORTED),
+    Fault(21, "gap", csv(GOOD, np.r_[0:30, 90:120]), "1 gaps, about 60 samples", {}, REPORTED),
+    Fault(
+        22, "no time", csv(GOOD, ["2024-01-01", "", *pd.date_range("2024-01-03", periods=58).date]), "row 1 has no time"
+    ),
+    Fault(
+        22,
+        "clock put back",
+        csv(GOOD, pd.date_range("2024-10-27", periods=60, freq="h")),
+        "cannot be placed in the time zone",
+        {"timezone": "Europe/Madrid"},
+    ),
+    Fault(22, "mixed offsets", "time,y\n2024-01-01T00:00Z,1\n2024-01-01T01:00,2\n", "with and without an offset"),
+    Fault(23, "column missing", csv(GOOD), "no column 'flow'. It has: time, y", {"columns": "flow"}),
+    Fault(25, "duplicate names", "y,y\n1,2\n3,4\n", "'y' comes twice"),
+    Fault(25, "empty name", "y,\n1,2\n3,4\n", "channel 1 has the name ''"),
+    Fault(26, "UTF-16", csv(GOOD).encode("utf-16"), "UTF-16"),
+    Fault(26, "Latin-1", csv(GOOD, name="débit").encode("latin-1"), "not UTF-8 text.*encoding"),
+    Fault(26, "NUL", csv(GOOD).encode().replace(b"59,", b"59\0,"), "NUL"),
+    Fault(26, "BOM and CRLF", ("\ufeff" + csv(GOOD)).replace("\n", "\r\n").encode(), "transitions", {}, REPORTED),
+    Fault(27, "truncated Parquet", b"PAR1" + b"\0" * 99, "not an intact Parquet", name="a.parquet"),
+    Fault(27, "truncated NetCDF", b"CDF\x01" + b"\0\0\0\x09" * 9, "not an intact NetCDF", name="a.nc"),
+    Fault(
+        28, "gzip bomb", gzip.compress(b"y\n" + b"1\n" * 10_000_000), "more than 200 times its size", name="a.csv.gz"
+    ),
+    Fault(28, "declared size", csv(GOOD), "more than 100 bytes", {"max_bytes": 100}),
+    Fault(30, "crafted HDF5", b"\x89HDF\r\n\x1a\n" + bytes(range(256)) * 9, "not an intact NetCDF", name="a.h5"),
+    Fault(33, "object file", b"\x80\x04K\x01.", "could run code", name="a.pkl"),
+]
+IDS = [f"{fault.number} {fault.what}" for fault in FAULTS]
+
+
+def _write(fault, folder):
+    path = folder / fault.name
+    path.write_bytes(fault.content if isinstance(fault.content, bytes) else fault.content.encode())
+    return path
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=IDS)
+def test_library(fault, tmp_path):
+    path = _write(fault, tmp_path)
+    if not fault.passes:
+        with pytest.raises(lp.SeriesError, match=fault.said) as caught:
+            lp.read(path, **fault.options)
+        assert fault.name in str(caught.value)
+    else:
+        problems = lp.check(path, **fault.options).problems
+        assert any(pd.Series([p.message]).str.contains(fault.said).all() for p in problems), problems
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=IDS)
+def test_command_line(fault, tmp_path, capsys):
+    path = _write(fault, tmp_path)
+    flags = []
+    for name, value in fault.options.items():
+        flag = f"--{name.replace('_', '-')}"
+        flags += [flag] if value is True else [flag, str(value)]
+    code = main(["check", str(path), "--json", *flags])
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    if not fault.passes:
+        assert code == 2 and captured.out == ""
+        (line,) = captured.err.splitlines()
+        assert line.startswith("lamperti: ") and fault.name in line
+        assert pd.Series([line]).str.contains(fault.said.replace("\\*\\*", "..")).all(), line
+    else:
+        report = json.loads(captured.out)
+        assert code == (0 if report["ok"] else 2)
+        assert pd.Series([p["message"] for p in report["problems"]]).str.contains(fault.said).any()
+    assert [p.name for p in tmp_path.iterdir()] == [fault.name]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "device", "address"])
+def test_only_regular_local_files(kind, tmp_path, capsys):
+    """Cases 31 and 59."""
+    path = {"device": "/dev/null", "address": "https://example.org/a.csv"}.get(kind, str(tmp_path / "a.csv"))
+    if kind == "link":
+        (tmp_path / "real.csv").write_text(csv(GOOD))
+        os.symlink(tmp_path / "real.csv", path)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    said = "local files only" if kind == "address" else "not a regular file"
+    with pytest.raises(lp.SeriesError, match=said):
+        lp.read(path)
+    assert main(["check", path]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_zarr_store_with_a_foreign_codec_is_refused(tmp_path, capsys):
+    """Case 29: whatever array it is in, and before anything is decoded."""
+    for name, codec in (("x", "bytes"), ("beside", "numcodecs.pickle")):
+        (tmp_path / "a.zarr" / name).mkdir(parents=True)
+        grid = {"name": "regular", "configuration": {"chunk_shape": [4]}}
+        about = {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "float64", "chunk_grid": grid}
+        about |= {"chunk_key_encoding": {"name": "default"}, "fill_value": 0.0, "codecs": [{"name": codec}]}
+        (tmp_path / "a.zarr" / name / "zarr.json").write_text(json.dumps(about))
+    (tmp_path / "a.zarr" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    with pytest.raises(lp.SeriesError, match=r"'beside' uses the codec 'numcodecs.pickle'; only blosc, bytes"):
+        lp.read(tmp_path / "a.zarr", columns="x")
+    assert main(["check", str(tmp_path / "a.zarr")]) == 2
+    assert "numcodecs.pickle" in capsys.readouterr().err
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, capsys, monkeypatch):
+    """Case 32."""
+    path = tmp_path / "a.csv"
+    path.write_text(csv(GOOD))
+    from lamperti.data.formats import text
+
+    content = text._content
+
+    def meanwhile(file, most):
+        found = content(file, most)
+        with path.open("a") as more:
+            more.write("60,1\n")
+        return found
+
+    monkeypatch.setattr(text, "_content", meanwhile)
+    assert main(["check", str(path)]) == 2
+    assert "changed while it was read" in capsys.readouterr().err
+
+
+HOSTILE = "\x1b[2Jflow[bold]$\\frac{1}{0}$\u202e</script>"
+
+
+def test_names_cannot_command_the_terminal_or_the_figure(tmp_path, capsys, monkeypatch):
+    """Case 57: markup, escape sequences and formulas in names of columns and files are shown, not obeyed."""
+    monkeypatch.setenv("COLUMNS", "300")
+    path = tmp_path / "a\x1b[31m[red].csv"
+    path.write_text(csv(GOOD, name=HOSTILE))
+    assert main(["check", str(path), "--png", str(tmp_path / "a.png")]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and "\u202e" not in out
+    assert "\\x1b[2Jflow[bold]$\\frac{1}{0}$\\u202e</script>" in out and "[red].csv" in out
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["check", str(path), "--columns", "\x1b[2J"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["=cmd()", "+1+1", "-x", "@sum", "＝x", " =x"])
+def test_exported_text_is_no_formula_and_reads_back_under_its_name(name, tmp_path):
+    """Case 58."""
+    from lamperti.data.writing import write_csv
+
+    write_csv(tmp_path / "a.csv", {name: [-1.5, 2.0], "note": ["-3.5", name]})
+    header, first, second = (tmp_path / "a.csv").read_text().splitlines()
+    assert header == f"'{name},note" and first == "-1.5,-3.5" and second == f"2.0,'{name}"
+    assert lp.read(tmp_path / "a.csv", columns=name)[0].values[0, 0] == -1.5
