@@ -31,6 +31,8 @@ from lamperti.train.step import (
 
 _REFUSED_BEFORE_ROLLBACK = 5
 _MAX_ROLLBACKS = 3
+# Scores that differ by less, in nats a transition, are alike.
+_TIE = 0.01
 _SCORE_SAMPLES = 8
 
 Status = Literal["running", "max_iterations", "max_minutes", "patience", "interrupted"]
@@ -160,9 +162,11 @@ class _Run:
             value = float(terms.total) / self.segments.n_transitions
         else:
             value = float(self.score(self.state.model, self.held_out, self.score_key))
-        if np.isfinite(value) and value > self.history.best_score:
-            self.history.best_score, self.history.best_iteration = value, iteration
+        if np.isfinite(value) and value > self.history.best_score - _TIE:
+            # The later of two states that score alike: rates fall towards the end, and with them the noise in it.
             self.best = jax.tree.map(lambda a: a.copy() if isinstance(a, jax.Array) else a, self.state.model)
+            self.history.best_iteration = iteration
+            self.history.best_score = max(value, self.history.best_score)
         return value
 
     def record(self, iteration: int, terms: ElboTerms, validation: float | None) -> Record:
