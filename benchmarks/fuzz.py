@@ -4,7 +4,7 @@
 
 Targets: csv (plain and packed), npz (and npy), zarr (metadata and chunks), model (a model file).
 A finding is an exception that is no `LampertiError`, a warning that is no `LampertiWarning`, or a reading that takes
-longer than a minute. Each is written to FOLDER with its traceback. The exit code is the number of findings, to 100.
+longer than a minute. Each is written to FOLDER with its traceback. The exit code counts findings, up to 100.
 """
 
 import argparse

@@ -138,6 +138,15 @@ def test_a_plain_hdf5_file_of_vectors_is_a_table(tmp_path):
     assert series.names == ("flow", "pressure") and series.dt == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("kind", ["netcdf4", "zarr3"])
+def test_only_the_variables_that_are_needed_are_decoded(tmp_path, kind):
+    path = _written(tmp_path, kind)
+    (series,) = read(path, columns="z", max_bytes=2 * Z.nbytes)
+    assert series.names == ("z",) and series.dt == 0.5
+    with pytest.raises(SeriesError, match="too much to read"):
+        read(path, max_bytes=2 * Z.nbytes)
+
+
 # What must be refused.
 
 
@@ -207,6 +216,7 @@ BAD = {
         lambda p: (p / "a.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + RNG.bytes(4000)),
         "not an intact NetCDF",
     ),
+    "HDF5 that points elsewhere": (lambda p: _pointing(p / "a.h5"), "'x' is a link to another file"),
     "huge HDF5": (
         lambda p: (
             h5py.File(p / "a.h5", "w").create_dataset("x", shape=(10**12,), chunks=(10**5,), dtype="f4").file.close()
@@ -231,6 +241,11 @@ BAD = {
     ),
     "folder": (lambda p: (p / "a.d").mkdir(), "nor a Zarr store"),
 }
+
+
+def _pointing(path):
+    with h5py.File(path, "w") as file:
+        file["x"] = h5py.ExternalLink("other.h5", "/x")
 
 
 def _parquet() -> bytes:

@@ -30,7 +30,8 @@ class Writer:
         self.variables: list[Variable] = []
 
     def takes(self, name: str) -> bool:
-        return self.wanted is None or name in self.wanted
+        """Whether a variable was asked for, itself or (as name_label) a channel of it."""
+        return self.wanted is None or any(w == name or w.startswith(f"{name}_") for w in self.wanted)
 
     def reserve(self, name: str, shape: tuple[int, ...], itemsize: int) -> None:
         """Called with what a file declares, before anything is allocated."""
@@ -95,6 +96,11 @@ def decode_hdf5(path: str, out: Writer) -> None:
     import h5py
 
     with h5py.File(path, "r") as file:
+        elsewhere = [name for name in file if isinstance(file.get(name, getlink=True), h5py.ExternalLink)]
+        if elsewhere:
+            raise Refused(
+                f"{elsewhere[0]!r} is a link to another file, which is not followed. Copy its values instead."
+            )
         found = {str(name): item for name in file if isinstance(item := file.get(name), h5py.Dataset)}
         if not found:
             raise Refused("the file has no variables at its top level. Write those to be read there.")

@@ -16,7 +16,7 @@ def read_netcdf(path: Path, options: ReadOptions) -> Table:
     """The variables at the top level of a NetCDF or HDF5 file."""
     with open_local(path) as file:
         kind = "netcdf3" if file.read(3) == b"CDF" else "hdf5"
-        return _table(decode(kind, path, options.max_bytes, None), options)
+        return _table(decode(kind, path, options.max_bytes, _wanted(options)), options)
 
 
 def read_zarr(path: Path, options: ReadOptions) -> Table:
@@ -29,10 +29,17 @@ def read_zarr(path: Path, options: ReadOptions) -> Table:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SeriesError(f"two arrays of the store are named {twice!r}. Keep one group a store.")
-    decoded = decode("zarr", path, options.max_bytes, None, {"arrays.json": arrays})
+    decoded = decode("zarr", path, options.max_bytes, _wanted(options), {"arrays.json": arrays})
     if folder_state(path) != before:
         raise SeriesError("the store changed while it was read. Wait until it is written, then read it again.")
     return _table(decoded, options)
+
+
+def _wanted(options: ReadOptions) -> list[str] | None:
+    """The variables to decode; coordinates are always decoded."""
+    if options.columns is None or options.channel is not None:
+        return None
+    return [*options.columns, *(name for name in (options.time, options.id) if name is not None)]
 
 
 def _table(decoded: list[Decoded], options: ReadOptions) -> Table:
