@@ -18,6 +18,7 @@ from lamperti.train.build import build_model, choose
 from lamperti.train.gauge import change_coordinates, gauge_transform
 from lamperti.train.loop import as_segment, train
 from lamperti.train.schedule import Schedule
+from lamperti.train.start import inducing_inputs
 from lamperti.train.step import LearningRates, make_optimiser, make_step, masked_spans, start_state
 
 
@@ -97,6 +98,11 @@ def test_masked_spans_leave_the_asked_share_alone_and_are_spans():
     edges = np.abs(np.diff(keep.astype(int), axis=1)).sum(axis=1)
     assert edges.max() <= 2
     assert (~keep).sum(axis=1).max() <= 20
+
+
+def test_inducing_inputs_of_few_points_are_found_without_a_warning():
+    x = np.zeros((5, 2)) + np.arange(5)[:, None]
+    assert np.isfinite(inducing_inputs(x, 12, "kmeans", np.random.default_rng(0))).all()
 
 
 def test_gauge_makes_covariance_the_identity_and_diffusion_diagonal():

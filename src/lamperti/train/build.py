@@ -52,9 +52,10 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     dim, window = config.latent_dim, config.window
     if dim is None or window is None:
         raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
+    # First, because an unknown name is the cheapest thing to refuse.
+    kernels = tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim))
     picture = start.linear_picture(tracks, dim=dim, window=window, n_components=config.n_components, rng=rng)
     Z = start.inducing_inputs(picture.x, config.n_inducing, config.inducing, rng)
-    n_kernels = 1 if config.shared_kernel else dim
     n_transitions = sum(len(t.dt) for t in tracks)
 
     @compiled
@@ -64,7 +65,7 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
             dynamics=start.start_dynamics(
                 picture,
                 Z,
-                tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(n_kernels)),
+                kernels,
                 n_transitions=n_transitions,
                 linear_mean=config.linear_mean,
                 diffusion_step=config.diffusion_step,

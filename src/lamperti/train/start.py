@@ -9,6 +9,7 @@ and the drift's posterior where one pass over the data says they should be. ``li
 compile two hundred small programs.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -174,8 +175,11 @@ def inducing_inputs(
     """Where the drift is pinned: centres of k-means, or a grid over the data's box (the paper)."""
     if how == "kmeans":
         spread = 1e-3 * rng.normal(size=(n_inducing, x.shape[1]))
-        centres, _ = kmeans2(x, x[rng.choice(len(x), n_inducing, replace=len(x) < n_inducing)] + spread, iter=20)
-        return centres
+        first = x[rng.choice(len(x), n_inducing, replace=len(x) < n_inducing)] + spread
+        with warnings.catch_warnings():
+            # A centre that attracts no point stays where it was, which is good enough for an inducing input.
+            warnings.filterwarnings("ignore", message="One of the clusters is empty", category=UserWarning)
+            return kmeans2(x, first, iter=20)[0]
     per_axis = int(np.ceil(n_inducing ** (1.0 / x.shape[1])))
     axes = [np.linspace(np.quantile(c, 0.01), np.quantile(c, 0.99), per_axis) for c in x.T]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, x.shape[1])
