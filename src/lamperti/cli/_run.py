@@ -56,5 +56,5 @@ def summary(result: FitResult) -> str:
         "max_minutes": "stopped by the clock",
         "interrupted": "interrupted",
     }
-    best = f"best validation {h.best_score:.4f} at iteration {h.best_iteration}" if h.records else "not yet validated"
-    return f"{last} iterations in {h.seconds:.0f} s ({ends.get(h.status, h.status)}), {best}"
+    kept = f"best validation {h.best_score:.4f}, iteration {h.best_iteration} kept" if h.records else "not validated"
+    return f"{last} iterations in {h.seconds:.0f} s ({ends.get(h.status, h.status)}), {kept}"
