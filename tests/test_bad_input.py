@@ -29,6 +29,7 @@ LIBRARY = {
     "times that repeat": (lambda: lp.Series(GOOD, times=np.r_[0:39, 38]), "row 39 has 38 after 38"),
     "times that decrease": (lambda: lp.Series(GOOD, times=np.arange(40)[::-1]), "must increase; row 1"),
     "text": (lambda: lp.Series(["a", "b"]), "values"),
+    "masked array": (lambda: lp.Series(np.ma.masked_less(GOOD, 0.0)), 'masked array with .* missing="nan"'),
     "fit: NaN": (lambda: lp.fit(_with(np.nan)), "NaN"),
     "fit: infinite": (lambda: lp.fit(_with(-np.inf)), "finite"),
     "fit: constant": (lambda: lp.fit(np.ones(40)), r"'y' is constant \(1 in all 40"),
@@ -37,6 +38,7 @@ LIBRARY = {
     "fit: nothing": (lambda: lp.fit([]), "no series"),
     "fit: four axes": (lambda: lp.fit(np.zeros((2, 2, 2, 2))), r"got shape \(2, 2, 2, 2\)"),
     "fit: shorter than the window": (lambda: lp.fit(GOOD[:20], SHORT), "window of 30 samples"),
+    "fit: as long as the window": (lambda: lp.fit(GOOD[:30], SHORT), "at least 31 samples"),
     "fit: mismatched channels": (
         lambda: lp.fit([lp.Series(GOOD), lp.Series(RNG.normal(size=(40, 2)))]),
         r"same channels .* series 1 has \(y0, y1\)",
@@ -58,6 +60,8 @@ OPTIONS = {
     "out of range": (lambda: lp.FitConfig(max_iterations=0), "max_iterations.*got 0"),
     "of the wrong type": (lambda: lp.ModelConfig(latent_dim="three"), "latent_dim.*'three'"),
     "unknown smoother": (lambda: lp.ModelConfig(smoother="kalman"), "smoother"),
+    "configurations exchanged": (lambda: lp.fit(GOOD, lp.FitConfig()), "model must be a lamperti.ModelConfig"),
+    "a dictionary as configuration": (lambda: lp.fit(GOOD, fit={"seed": 1}), "fit must be a lamperti.FitConfig.* dict"),
     "unknown kernel": (
         lambda: lp.fit(GOOD, lp.ModelConfig(kernel="sq", window=5, latent_dim=2, lag=1)),
         "unknown kernel 'sq'",

@@ -4,7 +4,7 @@ fit: check -> scale -> segment -> start -> train.  forecast: check -> scale -> f
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,13 +29,16 @@ _MAX_CONTEXT = 512  # samples of context that a forecast's filter runs over
 _KEPT_STATES = 512
 _VALIDATION_SEGMENTS = 32
 
+_C = TypeVar("_C", ModelConfig, FitConfig)
+
 
 def build(data: Any, model: ModelConfig | None = None, *, seed: int = 0) -> LatentSDE:
     """The model at its start, before training: the Hankel embedding with a regressed drift."""
+    model = _config(model, ModelConfig, "model")
     series = as_series_list(data)
     check_for_training(series)
     tracks = _tracks(series, Scaler.from_series(series))
-    return build_model(choose(model or ModelConfig(), tracks), tracks, seed=seed)
+    return build_model(choose(model, tracks), tracks, seed=seed)
 
 
 def fit(
@@ -51,12 +54,12 @@ def fit(
     progress: called with each history record (ELBO terms, validation score, time left).
     Ctrl-C stops training and returns the best state so far.
     """
+    model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
     series = as_series_list(data)
     check_for_training(series)
     scaler = Scaler.from_series(series)
     tracks = _tracks(series, scaler)
-    fit = fit or FitConfig()
-    config = choose(model or ModelConfig(), tracks)
+    config = choose(model, tracks)
     training, held_out = _hold_out(tracks, fit.validation_fraction, config.window or 1, np.random.default_rng(fit.seed))
 
     start = build_model(config, training, seed=fit.seed)
@@ -138,6 +141,12 @@ def simulate(
     return Simulation(result.scaler.unscale_values(np.asarray(y)), np.asarray(states), times, result.names)
 
 
+def _config(given: _C | None, kind: type[_C], name: str) -> _C:
+    if given is not None and not isinstance(given, kind):
+        raise ConfigError(f"{name} must be a lamperti.{kind.__name__}(...); got a {type(given).__name__}.")
+    return kind() if given is None else given
+
+
 def _tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
     return [Track(np.nan_to_num(scaler.values(s.values)), s.mask, scaler.steps(s.steps)) for s in series]
 
@@ -145,19 +154,30 @@ def _tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
 def _hold_out(
     tracks: list[Track], fraction: float, window: int, rng: np.random.Generator
 ) -> tuple[list[Track], list[Track]]:
-    """Whole series for validation when there are several, else the end of the only one."""
+    """Whole series for validation where the share comes to one or more, else the end of the longest."""
     if fraction == 0.0:
         return tracks, []
-    if len(tracks) > 1:
-        n = max(1, round(fraction * len(tracks)))
+    n = min(round(fraction * len(tracks)), len(tracks) - 1)
+    if n > 0:
         picked = set(rng.choice(len(tracks), n, replace=False).tolist())
-        return [t for i, t in enumerate(tracks) if i not in picked], [tracks[i] for i in sorted(picked)]
-    (only,) = tracks
-    cut = round((1.0 - fraction) * len(only.y))
-    if len(only.y) - cut < max(window, 8):
+        training = [t for i, t in enumerate(tracks) if i not in picked]
+        if _suffices(training, window):
+            return training, [tracks[i] for i in sorted(picked)]
+    place = max(range(len(tracks)), key=lambda i: len(tracks[i].y))
+    longest, others = tracks[place], [t for i, t in enumerate(tracks) if i != place]
+    length, total = len(longest.y), sum(len(t.y) for t in tracks)
+    cut = max(round(length - fraction * total), length // 2 if others else 0)
+    head = Track(longest.y[:cut], longest.mask[:cut], longest.dt[: max(cut - 1, 0)])
+    training = [*others[:place], head, *others[place:]]
+    if length - cut < max(window, 8) or not _suffices(training, window):
         return tracks, []
-    head = Track(only.y[:cut], only.mask[:cut], only.dt[: cut - 1])
-    return [head], [Track(only.y[cut:], only.mask[cut:], only.dt[cut:])]
+    return training, [Track(longest.y[cut:], longest.mask[cut:], longest.dt[cut:])]
+
+
+def _suffices(tracks: Sequence[Track], window: int) -> bool:
+    """Whether a model can start from these series: one has more than a window, and every channel was observed."""
+    seen = np.any([t.mask.any(axis=0) for t in tracks], axis=0)
+    return bool(seen.all()) and any(len(t.y) > window for t in tracks)
 
 
 def _settings(fit: FitConfig) -> Settings:

@@ -60,7 +60,9 @@ class ModelConfig(_Config):
         default=None, ge=2, description="samples of the encoder's window; from the autocorrelation"
     )
     encoder_sd: float = Field(default=0.5, gt=0, description="sd of the encoder's potentials at the start")
-    n_components: int = Field(default=10, ge=1, description="principal components of the window that the network sees")
+    n_components: int = Field(
+        default=10, ge=1, description="principal components of the window that the network sees; at least latent_dim"
+    )
     lag: int | None = Field(default=None, ge=1, description="lag of conv-gru's delay vectors; from mutual information")
     potentials: Literal["emission*encoder", "encoder"] = Field(
         default="emission*encoder", description="exact emission likelihood times encoder, or the paper's encoder alone"

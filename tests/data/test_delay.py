@@ -96,7 +96,12 @@ def test_windows_follow_the_e_folding_time_within_their_limits():
     assert window_length(autoregression(0.9, 20, 1000)) == pytest.approx(2.5 * 9.49, abs=2)
     assert window_length([np.random.default_rng(0).normal(size=500)]) == 5
     assert window_length(autoregression(0.99, 20, 2000)) == 64
-    assert window_length([*autoregression(0.99, 20, 2000), np.arange(30.0)]) == 10
+
+
+def test_scraps_among_long_series_do_not_shorten_the_window():
+    long = autoregression(0.99, 20, 2000)
+    assert window_length([*long, np.arange(30.0), np.arange(2.0)]) == 64
+    assert window_length([long[0][:100], *(y[:30] for y in long)]) == 10
 
 
 def test_delay_vectors_run_from_old_to_new_with_channels_fastest():

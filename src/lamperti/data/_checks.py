@@ -16,6 +16,13 @@ _MERGE = 'Drop or merge the duplicate, or read with duplicates="first", "last" o
 
 def as_float_array(values: Any, what: str = "values") -> np.ndarray:
     """Real numbers as a fresh float64 array; anything else is refused with its first bad cell."""
+    hidden = int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
+    if hidden:
+        # NumPy would hand out the numbers under the mask as if they had been observed.
+        raise SeriesError(
+            f"{what} is a masked array with {hidden} cells masked. Pass values.astype(float).filled(np.nan) with "
+            'missing="nan", or values.data with mask=~values.mask.'
+        )
     try:
         array = np.asarray(values)
     except ValueError as error:  # NumPy's complaint about rows of unequal length

@@ -24,10 +24,12 @@ _GOOD_ENOUGH, _NEGLIGIBLE = 1.25, 0.0005
 
 def window_length(series_list: Sequence[Series | np.ndarray]) -> int:
     """Samples of the delay window: 2.5 e-folding times of the autocorrelation, from 5 to 64, and never more
-    than a third of the shortest series (nor less than 2)."""
+    than a third of a typical series (nor less than 2). Half of all samples are in series as long as the typical
+    one, or longer: a few scraps among long recordings do not shorten the window."""
     wanted = int(np.clip(round(_WINDOW_PER_E_FOLD * e_folding_time(series_list)), _SHORTEST_WINDOW, _LONGEST_WINDOW))
-    shortest = min(len(a) for a in channel_arrays(series_list))
-    return max(min(wanted, shortest // 3), 2)
+    lengths = np.sort([len(a) for a in channel_arrays(series_list)])[::-1]
+    typical = int(lengths[np.searchsorted(np.cumsum(lengths), lengths.sum() / 2)])
+    return max(min(wanted, typical // 3), 2)
 
 
 def hankel(y: Float[np.ndarray, "T P"], window: int) -> Float[np.ndarray, "K V"]:

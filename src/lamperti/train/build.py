@@ -1,5 +1,6 @@
 """From standardised series and settings to a model that is ready to train."""
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -35,14 +36,18 @@ def choose(config: ModelConfig, tracks: Sequence[Track]) -> ModelConfig:
     """Fill in what the user left to the data: latent dimension, window, lag."""
     arrays = [interpolate(t) for t in tracks]
     lag = config.lag or first_minimum_lag(arrays).lag
+    n_channels = arrays[0].shape[1]
     dim = config.latent_dim or int(np.clip(suggest_dimension(arrays, lag), *_AUTO_DIM))
-    window = config.window or window_length(arrays)
-    n_components = min(config.n_components, window * arrays[0].shape[1])
-    if n_components < dim:
+    window = config.window or max(window_length(arrays), math.ceil(dim / n_channels))
+    most = window * n_channels
+    if config.latent_dim is None:
+        dim = min(dim, most)
+    if most < dim:
         raise ConfigError(
-            f"latent_dim is {dim}, but a window of {window} samples gives only {n_components} components. "
-            "Use a longer window, more n_components, or a smaller latent_dim."
+            f"latent_dim is {dim}, but a window of {window} samples has only {most} components. "
+            "Use a longer window or a smaller latent_dim."
         )
+    n_components = min(max(config.n_components, dim), most)
     return config.model_copy(update={"latent_dim": dim, "window": window, "lag": lag, "n_components": n_components})
 
 

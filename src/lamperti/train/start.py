@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
+from lamperti._errors import SeriesError
 from lamperti._params import positive
 from lamperti._typing import Array, Bool, Float
 from lamperti.data.delay import HankelBasis, hankel
@@ -59,7 +60,12 @@ def linear_picture(
     """Embed all series by Hankel windows and principal components."""
     filled = [interpolate(t) for t in tracks]
     long = [i for i, y in enumerate(filled) if len(y) > window]
-    basis = HankelBasis.from_series([filled[i] for i in long] or filled, window, n_components, rng)
+    if not long:
+        raise SeriesError(
+            f"no series is longer than the delay window of {window} samples; the longest has {max(map(len, filled))}. "
+            f"Pass a series of at least {window + 1} samples, or a shorter window."
+        )
+    basis = HankelBasis.from_series([filled[i] for i in long], window, n_components, rng)
     parts = []
     for i in long:
         x = basis.project(hankel(filled[i], window))[:, :dim]
