@@ -1,0 +1,82 @@
+"""Diagnostics of systems whose answers are known."""
+
+import numpy as np
+import pytest
+
+import lamperti as lp
+from lamperti.diagnostics import fixed_points, whiteness
+
+
+def moments(field):
+    return lambda x: (field(x), np.zeros_like(x))
+
+
+def cloud(dim, n=200, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, dim))
+
+
+def test_white_noise_passes_and_autoregression_is_caught():
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(4, 500))
+    white = whiteness("x", list(noise))
+    assert white.p_white > 0.01 and white.p_normal > 0.01
+    assert white.mean == pytest.approx(0.0, abs=5 / np.sqrt(2000)) and white.sd == pytest.approx(1.0, abs=0.1)
+    ar = noise.copy()
+    for k in range(1, ar.shape[1]):
+        ar[:, k] += 0.3 * ar[:, k - 1]
+    coloured = whiteness("x", list(ar))
+    assert coloured.p_white < 1e-6
+    assert coloured.autocorrelation[0] == pytest.approx(0.3, abs=0.1)
+    assert whiteness("x", list(np.abs(noise))).p_normal < 1e-6
+
+
+def test_p_values_of_white_noise_are_uniform():
+    rng = np.random.default_rng(2)
+    found = [whiteness("x", [rng.normal(size=300)]) for _ in range(200)]
+    share = np.mean([w.p_white < 0.1 for w in found])
+    assert share == pytest.approx(0.1, abs=5 * np.sqrt(0.09 / 200))
+
+
+def test_pairs_are_not_taken_across_stretches_or_gaps():
+    rising = np.arange(40.0)
+    broken = np.where(np.arange(40) == 20, np.nan, rising)
+    assert len(whiteness("x", [rising, rising]).values) == 80
+    assert len(whiteness("x", [broken]).values) == 39
+    with pytest.raises(lp.ConfigError, match="needs 10 that differ; got 5"):
+        whiteness("x", [np.arange(5.0)])
+
+
+def test_the_fixed_point_of_a_linear_drift_and_its_eigenvalues_are_exact():
+    A, centre = np.array([[-0.5, 2.0], [-2.0, -0.5]]), np.array([0.3, -0.2])
+    (point,) = fixed_points(moments(lambda x: (x - centre) @ A.T), cloud(2), step=0.01)
+    np.testing.assert_allclose(point.x, centre, atol=1e-6)
+    np.testing.assert_allclose(point.eigenvalues, [-0.5 + 2j, -0.5 - 2j], atol=1e-6)
+    assert point.kind == "stable focus" and point.uncertainty == 0.0
+    assert point.period == pytest.approx(np.pi, rel=0.01)
+
+
+def test_stability_is_that_of_the_stepped_equation():
+    A = np.array([[-0.5, 2.0], [-2.0, -0.5]])
+    (point,) = fixed_points(moments(lambda x: x @ A.T), cloud(2), step=1.0)
+    assert np.abs(point.multipliers).max() == pytest.approx(abs(0.5 + 2j))
+    assert point.kind == "unstable focus"
+
+
+def test_a_double_well_has_two_stable_points_about_a_saddle():
+    def field(x):
+        return np.stack([x[:, 0] - x[:, 0] ** 3, -x[:, 1]], axis=1)
+
+    found = fixed_points(moments(field), 2 * cloud(2), step=0.05)
+    assert [(p.x.round(6) + 0.0).tolist() for p in sorted(found, key=lambda p: p.x[0])] == [[-1, 0], [0, 0], [1, 0]]
+    assert [p.kind for p in sorted(found, key=lambda p: p.x[0])] == ["stable node", "saddle", "stable node"]
+    np.testing.assert_allclose(found[0].eigenvalues, [1.0, -1.0], atol=1e-6)
+
+
+def test_points_outside_the_states_are_not_reported():
+    assert fixed_points(moments(lambda x: 9.0 - x), cloud(2), step=0.1) == ()
+
+
+def test_the_middle_of_a_cycle_is_inside():
+    angle = np.linspace(0, 2 * np.pi, 100)
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    assert len(fixed_points(moments(lambda x: -x), ring, step=0.1)) == 1
