@@ -148,13 +148,15 @@ def test_every_smoother_trains(smoother):
 
 
 def test_papers_model_trains():
-    """Its encoder, its potentials, its natural step, one kernel for each coordinate, a grid."""
+    """Its encoder, its potentials, its natural step, one kernel for each coordinate, a grid, a mean that stays zero."""
     model = MODEL.model_copy(
         update=dict(encoder="conv-gru", potentials="encoder", diffusion_step="natural", shared_kernel=False,
                     inducing="grid", linear_mean=False)
     )  # fmt: skip
     fitted = lp.fit(data().series, model, FIT)
     assert np.isfinite(fitted.history.records[-1].elbo)
+    mean = fitted.model.dynamics.mean
+    assert not np.any(mean.weight) and not np.any(mean.bias)
 
 
 _HANG = """

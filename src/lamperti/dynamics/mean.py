@@ -7,15 +7,18 @@ from lamperti._typing import Array, Float
 
 
 class LinearMean(eqx.Module):
-    """Where the Gaussian process knows nothing, the drift is this linear field (zero for the paper's prior)."""
+    """Where the Gaussian process knows nothing, the drift is this linear field (zero for the paper's prior).
+
+    Training moves it unless it is ``fixed``."""
 
     weight: Float[Array, "D D"]
     bias: Float[Array, " D"]
+    fixed: bool = eqx.field(static=True, default=False)
 
     def __call__(self, x: Float[Array, "*K D"]) -> Float[Array, "*K D"]:
         return x @ self.weight.T + self.bias
 
 
 def zero_mean(dim: int) -> LinearMean:
-    """The paper's prior mean."""
-    return LinearMean(jnp.zeros((dim, dim)), jnp.zeros(dim))
+    """The paper's prior mean, which stays zero."""
+    return LinearMean(jnp.zeros((dim, dim)), jnp.zeros(dim), fixed=True)

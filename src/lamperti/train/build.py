@@ -18,7 +18,7 @@ from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.delay import suggest_dimension, window_length
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.initial import standard_initial
-from lamperti.dynamics.mean import zero_mean
+from lamperti.dynamics.mean import LinearMean, zero_mean
 from lamperti.dynamics.sparse_gp import SparseGPDynamics
 from lamperti.emissions.linear_gaussian import EmissionMoments, LinearGaussian
 from lamperti.encoders import ConvGRU, HankelSkip, WindowMLP
@@ -110,7 +110,7 @@ def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
                 kernels=tuple(trainable(k) for k in kernels),
                 amplitude=ones(),
                 Z=zeros((config.n_inducing, dim)),
-                mean=zero_mean(dim),
+                mean=LinearMean(zeros((dim, dim)), zeros(dim)) if config.linear_mean else zero_mean(dim),
                 diffusion=ones(),
                 q=weak,
                 prior=weak,

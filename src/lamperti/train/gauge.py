@@ -77,7 +77,7 @@ def change_coordinates(model: LatentSDE, T: Float[Array, "D D"]) -> LatentSDE:
     back = jnp.linalg.inv(T)
     d = model.dynamics
     initial = InitialState(T @ model.initial.mean, T @ model.initial.second @ T.T)
-    mean = LinearMean(T @ d.mean.weight @ back, T @ d.mean.bias)
+    mean = LinearMean(T @ d.mean.weight @ back, T @ d.mean.bias, d.mean.fixed)
     return eqx.tree_at(
         lambda m: (m.encoder, m.emission, m.initial, m.dynamics.Z, m.dynamics.mean),
         model,

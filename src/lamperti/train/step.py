@@ -66,7 +66,9 @@ def trainable_spec(model: LatentSDE) -> LatentSDE:
 
     def moved(m: LatentSDE):
         d = m.dynamics
-        moved = [m.encoder, d.kernels, d.amplitude, d.Z, d.mean]
+        moved = [m.encoder, d.kernels, d.amplitude, d.Z]
+        if not d.mean.fixed:
+            moved.append(d.mean)
         return moved if d.diffusion_step == "natural" else [*moved, d.diffusion]
 
     return eqx.tree_at(moved, spec, [arrays(part) for part in moved(model)])
