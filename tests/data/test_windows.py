@@ -37,6 +37,15 @@ def test_series_are_drawn_in_proportion_to_their_transitions_and_starts_evenly()
     assert len(counts) == 37 and np.all(np.abs(counts - expected) < 5 * np.sqrt(expected))
 
 
+def test_every_transition_counts_alike_in_series_shorter_than_a_segment():
+    lengths = [6, 11, 81]
+    segments = segment([track(n, 1000.0 * i) for i, n in enumerate(lengths)], length=21, lead=0)
+    batch = segments.draw(np.random.default_rng(1), 20_000)
+    which = (batch.y[:, 0, 0] // 1000).astype(int)
+    drawn = np.array([batch.link[which == i].sum() for i in range(3)])
+    np.testing.assert_allclose(drawn / drawn.sum(), np.array([5, 10, 80]) / 95, rtol=0.05)
+
+
 def test_the_lead_is_real_where_the_series_has_it():
     segments = segment([track(30)], length=5, lead=3)
     batch = segments.draw(np.random.default_rng(2), 200)

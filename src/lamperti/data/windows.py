@@ -59,8 +59,13 @@ class SegmentSet:
         return int(np.sum(self.lengths - 1))
 
     def draw(self, rng: np.random.Generator, batch_size: int) -> Batch:
-        """Random segments: a series in proportion to its transitions, then any start that fits."""
-        series = rng.choice(len(self.lengths), size=batch_size, p=(self.lengths - 1) / self.n_transitions)
+        """Random segments: a series in proportion to the segments it holds, then any start that fits.
+
+        A series shorter than a segment holds one, so that every transition of the data has the same chance; in
+        proportion to its transitions it would count by their square."""
+        transitions = self.lengths - 1
+        held = transitions / np.clip(transitions, 1, self.length - 1)
+        series = rng.choice(len(self.lengths), size=batch_size, p=held / held.sum())
         starts = rng.integers(0, np.maximum(self.lengths[series] - self.length, 0) + 1)
         return self._gather(series, starts)
 
