@@ -36,6 +36,8 @@ LIBRARY = {
     "fit: one sample": (lambda: lp.fit(np.array([1.0])), "at least 2 samples"),
     "fit: few samples": (lambda: lp.fit(GOOD[:5]), "4 transitions"),
     "fit: nothing": (lambda: lp.fit([]), "no series"),
+    "fit: another object": (lambda: lp.fit({"a": GOOD}), "got a dict. Pass an array"),
+    "fit: one recording as a column": (lambda: lp.fit(GOOD[:, None]), r"\(40, 1\) is .* lamperti.Series\(array\)"),
     "fit: four axes": (lambda: lp.fit(np.zeros((2, 2, 2, 2))), r"got shape \(2, 2, 2, 2\)"),
     "fit: shorter than the window": (lambda: lp.fit(GOOD[:20], SHORT), "window of 30 samples"),
     "fit: as long as the window": (lambda: lp.fit(GOOD[:30], SHORT), "at least 31 samples"),
@@ -67,6 +69,8 @@ OPTIONS = {
         "unknown kernel 'sq'",
     ),
     "no horizon": (lambda: lp.forecast(fitted.result(), GOOD, horizon=0), "horizon must be .* got 0"),
+    "seed that is not whole": (lambda: lp.simulate(fitted.result(), seed=0.5), "seed must be a whole number"),
+    "seed that is too large": (lambda: lp.FitConfig(seed=2**64), "FitConfig.seed"),
     "no samples": (lambda: lp.forecast(fitted.result(), GOOD, n_samples=-1), "n_samples must be"),
 }
 

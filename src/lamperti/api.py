@@ -12,7 +12,7 @@ import numpy as np
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.matching import match_channels, warn_if_far
+from lamperti.data.matching import match_channels, warn_if_far, warn_of_gaps
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
 from lamperti.data.windows import Batch, Track, segment, whole
@@ -103,7 +103,7 @@ def forecast(
     one = _matching(result, series)
     (track,) = _tracks([one], result.scaler)
     context = _context(track, result.model.encoder.lead)
-    key_start, key_drift, key_roll, key_emit = jax.random.split(jax.random.key(seed), 4)
+    key_start, key_drift, key_roll, key_emit = jax.random.split(_random_key(seed), 4)
     if start == "filter":
         begin = filter_context(
             result.model, context, n_samples=n_samples, n_particles=max(n_particles, n_samples), key=key_start
@@ -132,7 +132,7 @@ def simulate(
 ) -> Simulation:
     """Free-running paths. ``start``: latent states [D] or [n_paths, D]; by default states the data went through."""
     _positive(n_steps=n_steps, n_paths=n_paths)
-    key_start, key_drift, key_roll, key_emit = jax.random.split(jax.random.key(seed), 4)
+    key_start, key_drift, key_roll, key_emit = jax.random.split(_random_key(seed), 4)
     x = _start_states(result, start, n_paths, key_start)
     draws = draw_drifts(result.model, n=n_paths, uncertain=drift_uncertainty, key=key_drift)
     states = roll_out(draws, x, n_steps=n_steps, key=key_roll)
@@ -148,6 +148,7 @@ def _config(given: _C | None, kind: type[_C], name: str) -> _C:
 
 
 def _tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
+    warn_of_gaps(series)
     return [Track(np.nan_to_num(scaler.values(s.values)), s.mask, scaler.steps(s.steps)) for s in series]
 
 
@@ -215,7 +216,10 @@ def _matching(result: FitResult, data: Any) -> Series:
     """The one series given, with the channels the model was trained on, in its order."""
     series = as_series_list(data)
     if len(series) != 1:
-        raise SeriesError(f"one series is needed here; got {len(series)}. Call once for each.")
+        raise SeriesError(
+            f"one series is needed here; got {len(series)}. Call once for each; one recording of several channels, "
+            "[T, P], goes in as lamperti.Series(array)."
+        )
     one = match_channels(series[0], result.names)
     warn_if_far(one, result.scaler)
     return one
@@ -246,6 +250,12 @@ def _start_states(result: FitResult, start: Any, n_paths: int, key) -> jax.Array
     if x.shape[1] != d or x.shape[0] not in (1, n_paths) or not np.isfinite(x).all():
         raise SeriesError(f"start must be finite states [{d}] or [{n_paths}, {d}]; got shape {np.shape(start)}.")
     return jnp.broadcast_to(jnp.asarray(x), (n_paths, d))
+
+
+def _random_key(seed: int) -> jax.Array:
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+        raise ConfigError(f"seed must be a whole number from 0 to 2**63 - 1; got {seed!r}.")
+    return jax.random.key(int(seed))
 
 
 def _positive(**values: int) -> None:

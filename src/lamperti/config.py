@@ -80,7 +80,7 @@ class ModelConfig(_Config):
 class FitConfig(_Config):
     """How it is learned."""
 
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
     max_iterations: int = Field(default=1500, ge=1)
     max_minutes: float | None = Field(
         default=None, gt=0, description="stop (and anneal) by the clock as well; compiling not counted"

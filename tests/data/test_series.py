@@ -206,3 +206,13 @@ def test_training_states_the_length_it_needs():
         check_for_training([Series([1, 2, 3, 4])])
     with pytest.raises(SeriesError, match="at least 30 samples"):
         check_for_training([Series(np.arange(20.0))], window=30)
+
+
+def test_an_array_with_more_series_than_samples_is_doubted():
+    with pytest.warns(
+        LampertiWarning, match=r"\(300, 2\) is \[R, T\].*300 samples and 2 channels .*lamperti.Series\(array\)"
+    ):
+        assert len(as_series_list(np.zeros((300, 2)))) == 300
+    with pytest.raises(SeriesError, match=r"\(300, 1\).*lamperti.Series\(array\)"):
+        as_series_list(np.zeros((300, 1)))
+    assert len(as_series_list(np.zeros((300, 20)))) == 300  # warnings are errors here

@@ -52,6 +52,11 @@ def _bad_dtype(array: np.ndarray, what: str) -> str:
     if kind is not None:
         cell = f"; the first is {array.flat[0]}" if array.size else ""
         return f"{what} must be real numbers, not {kind}{cell}. Convert it to float, e.g. with .astype(float)."
+    if array.ndim == 0 and array.dtype.kind == "O":
+        return (
+            f"{what} must be real numbers or series; got a {type(array.item()).__name__}. Pass an array, a Series, or "
+            "a list of them."
+        )
     for index, cell in np.ndenumerate(array):
         if not isinstance(cell, (int, float, np.integer, np.floating)) or isinstance(cell, bool):
             return f"{what} must be real numbers; {_place(index)} holds {cell!r}. Replace or drop that cell."

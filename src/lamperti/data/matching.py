@@ -10,7 +10,7 @@ from lamperti.data._checks import as_names
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
 
-_FAR, _OTHER_SCALE, _OTHER_STEP = 6.0, 6.0, 1.5
+_FAR, _OTHER_SCALE, _OTHER_STEP, _GAP = 6.0, 6.0, 1.5, 10.0
 
 
 def match_channels(series: Series, names: Sequence[str]) -> Series:
@@ -56,6 +56,18 @@ def warn_if_far(series: Series, scaler: Scaler) -> None:
         _warn(
             f"the median step is {series.dt:g}, in training it was {scaler.time_unit:g}. Same unit of time? The true "
             "steps are used."
+        )
+
+
+def warn_of_gaps(series: Sequence[Series]) -> None:
+    """Warn (`LampertiWarning`) of steps so long that one Euler step over them says nothing."""
+    steps = [(float(s.steps.max() / s.dt), i) for i, s in enumerate(series) if s.length > 1]
+    longest, i = max(steps, default=(1.0, 0))
+    if longest > _GAP:
+        row = int(np.argmax(series[i].steps))
+        _warn(
+            f"series {i} has a gap of {longest:.3g} median steps after row {row}. The model crosses it in a single "
+            f"Euler step, which is far off. Cut the recording there: lamperti.read(..., split_gaps={_GAP:g})."
         )
 
 

@@ -175,6 +175,8 @@ def as_series_list(data: Any) -> list[Series]:
         array = as_float_array(data, "data")
         if array.ndim not in (1, 2, 3):
             raise SeriesError(f"data must be [T], [R, T] or [R, T, P]; got shape {array.shape}.")
+        if array.ndim == 2:
+            _check_orientation(*array.shape)
         rows = [array] if array.ndim == 1 else list(array)
         series = [one for i, row in enumerate(rows) for one in _as_series(row, i if array.ndim > 1 else None)]
     if not series:
@@ -190,6 +192,17 @@ def as_series_list(data: Any) -> list[Series]:
                 f"all series must be in the same units; series 0 has {series[0].units}, series {i} has {one.units}."
             )
     return series
+
+
+def _check_orientation(n_series: int, length: int) -> None:
+    """An array [T, P] of one recording is easily taken for [R, T]: many series of as few samples as it has channels."""
+    if not length < min(n_series, _MIN_TRANSITIONS):
+        return
+    text = f"an array of shape ({n_series}, {length}) is [R, T]: {n_series} series of {length} samples each. "
+    text += f"One recording of {n_series} samples and {length} channels goes in as lamperti.Series(array)."
+    if length == 1:
+        raise SeriesError(text)
+    warnings.warn(text, LampertiWarning, stacklevel=4)
 
 
 def _listed(series: Series) -> str:
