@@ -240,11 +240,13 @@ def test_warnings_are_one_line_notes(capsys):
     assert capsys.readouterr().err == "lamperti: note: nearly constant\n"
 
 
-def test_the_installed_command_answers_and_refuses():
-    command = Path(sys.executable).with_name("lamperti")
-    if not command.exists():
+@pytest.mark.parametrize("how", ["script", "module"])
+def test_the_installed_command_answers_and_refuses(how):
+    script = Path(sys.executable).with_name("lamperti")
+    if how == "script" and not script.exists():
         pytest.skip("lamperti is not installed beside this Python")
-    refused = subprocess.run([command, "fti"], capture_output=True, text=True, timeout=120, check=False)
+    command = [script] if how == "script" else [sys.executable, "-m", "lamperti"]
+    refused = subprocess.run([*command, "fti"], capture_output=True, text=True, timeout=120, check=False)
     assert refused.returncode == 2 and refused.stdout == ""
     assert refused.stderr.startswith("lamperti: ") and refused.stderr.count("\n") == 1
 

@@ -1,0 +1,189 @@
+"""Two hundred hard fits: does each finish, or stop with a diagnosis? And do units matter?
+
+    python benchmarks/stability.py [--kind NAME ...] [--iterations 60] [--out benchmarks/results]
+
+Ten kinds of trouble, each on five systems with four seeds. A fit "finished" when its forecast and its free-running
+paths are finite; it is "diagnosed" when it stopped with a named error of lamperti; all else is a failure. The state of
+the grid is written after each fit, so that an interrupted run goes on where it stopped.
+"""
+
+import argparse
+import json
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import lamperti as lp
+from lamperti.data.files import atomic_write
+
+SYSTEMS = ("lorenz", "rossler", "ornstein_uhlenbeck", "double_well", "fitzhugh_nagumo")
+SEEDS = (0, 1, 2, 3)
+N_SERIES, N_SAMPLES = 8, 160
+
+
+class Hard(NamedTuple):
+    """Data, and options that make it worse."""
+
+    data: list[lp.Series]
+    model: dict = {}  # noqa: RUF012 - never mutated
+
+
+def clean(system: str, seed: int, noise: float = 0.05, n_samples: int = N_SAMPLES) -> np.ndarray:
+    """Values [R, T] of one system, standardised so that the troubles below mean the same on each."""
+    made = getattr(lp.systems, system)(N_SERIES, n_samples, observation_noise=noise, seed=seed)
+    values = np.stack([s.values[:, 0] for s in made.series])
+    return (values - values.mean()) / values.std()
+
+
+def as_list(values: np.ndarray, **options) -> list[lp.Series]:
+    return [lp.Series(v, **options) for v in values]
+
+
+def short(system: str, seed: int) -> Hard:
+    """One recording of a few dozen samples."""
+    return Hard(as_list(clean(system, seed, n_samples=30 + 15 * seed)[:1]))
+
+
+def stiff(system: str, seed: int) -> Hard:
+    """Slow motion with jumps a hundred times as fast."""
+    values = clean(system, seed)
+    return Hard(as_list(np.sign(values) * np.abs(values) ** 0.1 + 0.01 * values))
+
+
+def noisy(system: str, seed: int) -> Hard:
+    """Noise three times as large as the signal."""
+    return Hard(as_list(clean(system, seed, noise=3.0)))
+
+
+def outliers(system: str, seed: int) -> Hard:
+    """One sample in fifty is a hundred standard deviations off."""
+    values, rng = clean(system, seed), np.random.default_rng(seed)
+    hit = rng.random(values.shape) < 0.02
+    return Hard(as_list(np.where(hit, 100.0 * rng.standard_normal(values.shape), values)))
+
+
+def collinear(system: str, seed: int) -> Hard:
+    """Three channels that differ by one part in ten million."""
+    values, rng = clean(system, seed), np.random.default_rng(seed)
+    stacked = values[..., None] + 1e-7 * rng.standard_normal((*values.shape, 3))
+    return Hard(as_list(stacked))
+
+
+def tiny_units(system: str, seed: int) -> Hard:
+    return Hard(as_list(1e-12 * clean(system, seed), dt=1e-9))
+
+
+def huge_units(system: str, seed: int) -> Hard:
+    return Hard(as_list(1e12 * clean(system, seed) + 3e12, dt=1e9))
+
+
+def clustered(system: str, seed: int) -> Hard:
+    """At rest but for a few excursions: most inducing inputs fall on one another. No noise."""
+    values = clean(system, seed, noise=0.0)
+    return Hard(as_list(np.where(np.abs(values) > 1.0, values, 1e-6 * values)), {"n_inducing": 128})
+
+
+def gaps(system: str, seed: int) -> Hard:
+    """Irregular times over four decades, and four samples in ten missing."""
+    values, rng = clean(system, seed), np.random.default_rng(seed)
+    seen = rng.random(values.shape) > 0.4
+    times = np.cumsum(10.0 ** rng.uniform(-2.0, 2.0, values.shape), axis=1)
+    return Hard([lp.Series(v, times=t, mask=m) for v, t, m in zip(values, times, seen, strict=True)])
+
+
+def drifting(system: str, seed: int) -> Hard:
+    """A trend ten times as large as the signal: what is held out was never visited."""
+    values = clean(system, seed)
+    return Hard(as_list(values.reshape(1, -1) + 10.0 * np.linspace(-1.0, 1.0, values.size)))
+
+
+KINDS: dict[str, Callable[[str, int], Hard]] = {
+    make.__name__: make
+    for make in (short, stiff, noisy, outliers, collinear, tiny_units, huge_units, clustered, gaps, drifting)
+}
+
+
+def attempt(hard: Hard, seed: int, iterations: int) -> tuple[str, str]:
+    """What became of one fit: finished, diagnosed or failed, and the sentence or traceback."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a warning of NumPy or JAX is a finding
+            warnings.simplefilter("ignore", lp.LampertiWarning)
+            result = lp.fit(hard.data, lp.ModelConfig(**hard.model), fit_config(seed, iterations))
+            ahead = lp.forecast(result, hard.data[0], horizon=50, n_samples=64).samples
+            free = lp.simulate(result, n_steps=200).samples
+    except lp.LampertiError as error:
+        return "diagnosed", f"{type(error).__name__}: {error}"
+    except Exception:
+        return "failed", traceback.format_exc()
+    if not np.isfinite(ahead).all():
+        return "failed", "the forecast is not finite"
+    if not np.isfinite(free).all():
+        return "failed", "free-running paths are not finite"
+    return "finished", f"bound {result.history.best_score:.4f}, {result.history.rollbacks} returns"
+
+
+def fit_config(seed: int, iterations: int) -> lp.FitConfig:
+    return lp.FitConfig(seed=seed, max_iterations=iterations, start_iterations=10, gauge_at=(20, 40), batch_size=8)
+
+
+def unit_changes(iterations: int) -> dict[str, float]:
+    """Largest relative change of forecast and drift when values or times change their unit."""
+    values = clean("lorenz", 0)
+    data = {
+        "reference": as_list(values, dt=0.02),
+        "values in thousandths": as_list(1000.0 * values, dt=0.02),
+        "times in milliseconds": as_list(values, dt=20.0),
+        "both": as_list(1e-9 * values, dt=0.02 / 86400.0),
+    }
+    found = {}
+    for name, series in data.items():
+        result = lp.fit(series, None, fit_config(0, iterations))
+        ahead = lp.forecast(result, series[0], horizon=50, n_samples=64).samples / result.scaler.scale
+        per_step = result.drift(result.states)[0] * result.scaler.time_unit
+        found[name] = (ahead, per_step)
+    base = found.pop("reference")
+    return {
+        name: float(max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(pair, base, strict=True)))
+        for name, pair in found.items()
+    }
+
+
+def grid(kinds: list[str]) -> Iterator[tuple[str, str, int]]:
+    return ((kind, system, seed) for kind in kinds for system in SYSTEMS for seed in SEEDS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", action="append", choices=list(KINDS))
+    parser.add_argument("--iterations", type=int, default=60)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    file = options.out / "stability.json"
+    report = json.loads(file.read_text()) if file.is_file() else {}
+    fits = report.get("fits", {})
+    for kind, system, seed in grid(options.kind or list(KINDS)):
+        name = f"{kind} {system} {seed}"
+        if name in fits:
+            continue
+        began = time.process_time()
+        outcome, detail = attempt(KINDS[kind](system, seed), seed, options.iterations)
+        fits[name] = {"outcome": outcome, "detail": detail}
+        print(f"{name}: {outcome} ({detail.splitlines()[-1]}), {time.process_time() - began:.0f} CPU-s", flush=True)
+        counts = {kind: dict(Counter(v["outcome"] for k, v in fits.items() if k.split()[0] == kind)) for kind in KINDS}
+        report = {"iterations": options.iterations, "counts": counts, "fits": fits, "units": report.get("units", {})}
+        atomic_write(file, json.dumps(report, indent=1).encode())
+    report["units"] = unit_changes(options.iterations)
+    atomic_write(file, json.dumps(report, indent=1).encode())
+    print(json.dumps({"counts": report["counts"], "units": report["units"]}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
