@@ -96,6 +96,12 @@ def test_options_that_cannot_be_used_are_a_config_error(case):
         call()
 
 
+def test_parts_that_do_not_go_together_are_refused_before_the_data_is_embedded(monkeypatch):
+    monkeypatch.setattr("lamperti.train.start.linear_picture", lambda *a, **k: pytest.fail("too late"))
+    with pytest.raises(lp.CapabilityError, match="which Matern32 does not have"):
+        lp.fit(GOOD, lp.ModelConfig(kernel="matern32", smoother="moment-matching"))
+
+
 def _table(*rows):
     return "\n".join(rows) + "\n"
 

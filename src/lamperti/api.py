@@ -12,7 +12,8 @@ import numpy as np
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.matching import match_channels, warn_if_far, warn_of_gaps
+from lamperti.data.bridging import Piece, bridge
+from lamperti.data.matching import match_channels, warn_if_far, warn_if_starved
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
 from lamperti.data.windows import Batch, Track, segment, whole
@@ -75,11 +76,13 @@ def fit(
 def embed(result: FitResult, series: Any) -> Embedding:
     """The state at every sample of a series, given all of the series: mean [T, D] and covariance [T, D, D]."""
     one = _matching(result, series)
-    (track,) = _tracks([one], result.scaler)
-    padded = as_segment(whole(*track, result.model.encoder.lead, _BUCKET))
-    marginals = smooth(result.model, _one(padded), key=jax.random.key(0))
-    n = len(track.y)
-    return Embedding(np.asarray(marginals.mean)[:n], np.asarray(marginals.cov)[:n], one.times)
+    means, covs = [], []
+    for track, rows in _pieces(one, result.scaler):
+        padded = as_segment(whole(*track, result.model.encoder.lead, _BUCKET))
+        marginals = smooth(result.model, _one(padded), key=jax.random.key(0))
+        means.append(np.asarray(marginals.mean)[rows])
+        covs.append(np.asarray(marginals.cov)[rows])
+    return Embedding(np.concatenate(means), np.concatenate(covs), one.times)
 
 
 def forecast(
@@ -101,8 +104,7 @@ def forecast(
     """
     _positive(horizon=horizon, n_samples=n_samples, n_particles=n_particles)
     one = _matching(result, series)
-    (track,) = _tracks([one], result.scaler)
-    context = _context(track, result.model.encoder.lead)
+    context = _context(_pieces(one, result.scaler)[-1].track, result.model.encoder.lead)
     key_start, key_drift, key_roll, key_emit = jax.random.split(_random_key(seed), 4)
     if start == "filter":
         begin = filter_context(
@@ -112,6 +114,7 @@ def forecast(
         begin = encode_context(result.model, context, n_samples=n_samples, key=key_start)
     else:
         raise ConfigError(f"start must be 'filter' or 'encoder'; got {start!r}.")
+    warn_if_starved(float(begin.least_ess))
     draws = draw_drifts(result.model, n=n_samples, uncertain=drift_uncertainty, key=key_drift)
     states = roll_out(draws, begin.x, n_steps=horizon, key=key_roll)
     y = emit(result.model, states, noise=observation_noise, key=key_emit)
@@ -148,8 +151,12 @@ def _config(given: _C | None, kind: type[_C], name: str) -> _C:
 
 
 def _tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
-    warn_of_gaps(series)
-    return [Track(np.nan_to_num(scaler.values(s.values)), s.mask, scaler.steps(s.steps)) for s in series]
+    return [piece.track for one in series for piece in _pieces(one, scaler)]
+
+
+def _pieces(series: Series, scaler: Scaler) -> list[Piece]:
+    """A series in the model's units, its gaps bridged or cut."""
+    return bridge(Track(np.nan_to_num(scaler.values(series.values)), series.mask, scaler.steps(series.steps)))
 
 
 def _hold_out(

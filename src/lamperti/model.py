@@ -100,4 +100,6 @@ class LatentSDE(eqx.Module):
 
     @property
     def n_channels(self) -> int:
-        return jax.eval_shape(self.emission.mean, jax.ShapeDtypeStruct((self.latent_dim,), float)).shape[0]
+        # By way of arguments, so that a model of shapes without values can tell as well.
+        state = jax.ShapeDtypeStruct((self.latent_dim,), float)
+        return eqx.filter_eval_shape(lambda emission, x: emission.mean(x), self.emission, state).shape[0]

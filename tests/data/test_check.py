@@ -16,7 +16,7 @@ from lamperti.data import (
     systems,
     window_length,
 )
-from lamperti.data.matching import match_channels, warn_if_far, warn_of_gaps
+from lamperti.data.matching import match_channels, warn_if_far
 from lamperti.data.scaling import Scaler
 
 RNG = np.random.default_rng(0)
@@ -182,10 +182,3 @@ def test_data_far_from_training_is_warned_of():
     ]:
         with pytest.warns(LampertiWarning, match=message):
             warn_if_far(Series(values, dt=dt), scaler)
-
-
-def test_gaps_that_one_step_cannot_cross_are_warned_of():
-    irregular = np.cumsum(RNG.uniform(0.2, 1.8, size=N))
-    warn_of_gaps([Series(SMOOTH, times=irregular), Series(SMOOTH[:2]), Series(SMOOTH)[:1]])  # warnings are errors here
-    with pytest.warns(LampertiWarning, match="series 1 has a gap of 51 median steps after row 39.*split_gaps=10"):
-        warn_of_gaps([Series(SMOOTH), Series(SMOOTH, times=np.arange(N) + 50.0 * (np.arange(N) >= 40))])

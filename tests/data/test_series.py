@@ -216,3 +216,13 @@ def test_an_array_with_more_series_than_samples_is_doubted():
     with pytest.raises(SeriesError, match=r"\(300, 1\).*lamperti.Series\(array\)"):
         as_series_list(np.zeros((300, 1)))
     assert len(as_series_list(np.zeros((300, 20)))) == 300  # warnings are errors here
+
+
+def test_the_index_of_a_pandas_object_is_its_time():
+    dates = pd.date_range("2024-01-01", periods=4, freq="h", tz="Europe/Berlin")
+    series = Series(pd.Series([1.0, 2.0, 1.5, 3.0], index=dates))
+    np.testing.assert_array_equal(series.steps, 3600.0)
+    assert series.times[0] == pd.Timestamp("2023-12-31 23:00").timestamp()
+    np.testing.assert_array_equal(Series(pd.Series([1.0, 2.0, 3.0], index=[0.0, 0.5, 2.0])).times, [0.0, 0.5, 2.0])
+    np.testing.assert_array_equal(Series(pd.Series([1.0, 2.0], index=["a", "b"])).times, [0.0, 1.0])
+    np.testing.assert_array_equal(Series(pd.Series([1.0, 2.0], index=dates[:2]), dt=0.5).steps, 0.5)

@@ -8,6 +8,7 @@ import pandas as pd
 from lamperti._errors import SeriesError
 from lamperti.data._checks import as_names
 from lamperti.data.cubes import Variable, cube_table
+from lamperti.data.index import index_times
 from lamperti.data.options import ReadOptions
 from lamperti.data.table import Table, array_table
 
@@ -42,7 +43,7 @@ def pandas_table(data: pd.Series | pd.DataFrame, options: ReadOptions) -> Table:
         columns[name] = _pandas_cells(column)
     stamps = None
     if options.time is None:
-        stamps = _index_times(frame.index, given=options.dt is not None)
+        stamps = index_times(frame.index, given=options.dt is not None)
         if isinstance(frame.index, pd.DatetimeIndex) and frame.index.tz is not None:
             utc.add("index")
     return Table(columns, categories=frozenset(categories), times=stamps, utc=frozenset(utc))
@@ -61,26 +62,6 @@ def _pandas_cells(column: pd.Series) -> np.ndarray:
         return column.to_numpy(dtype=np.int64) if whole else column.to_numpy(dtype=np.float64, na_value=np.nan)
     cells = column.astype(object)
     return cells.where(cells.notna(), None).to_numpy()
-
-
-def _index_times(index: pd.Index, *, given: bool) -> np.ndarray | None:
-    """The times that an index holds; None where it only counts the rows."""
-    if isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1:
-        return None
-    if isinstance(index, pd.PeriodIndex):
-        index = index.to_timestamp()
-    if isinstance(index, pd.DatetimeIndex):
-        return (index if index.tz is None else index.tz_convert("UTC").tz_localize(None)).to_numpy()
-    if isinstance(index, pd.TimedeltaIndex) or (
-        pd.api.types.is_numeric_dtype(index.dtype) and not pd.api.types.is_bool_dtype(index.dtype)
-    ):
-        return index.to_numpy()
-    if given:
-        return None
-    raise SeriesError(
-        f"the rows of a table are times, but its index is {index.dtype}. Set a numeric or date index, name a column "
-        "with time=, or call reset_index(drop=True) for samples 1 apart."
-    )
 
 
 def polars_table(data: Any) -> Table:

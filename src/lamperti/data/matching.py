@@ -10,7 +10,8 @@ from lamperti.data._checks import as_names
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
 
-_FAR, _OTHER_SCALE, _OTHER_STEP, _GAP = 6.0, 6.0, 1.5, 10.0
+_FAR, _OTHER_SCALE, _OTHER_STEP = 6.0, 6.0, 1.5
+_STARVED = 0.005
 
 
 def match_channels(series: Series, names: Sequence[str]) -> Series:
@@ -59,15 +60,12 @@ def warn_if_far(series: Series, scaler: Scaler) -> None:
         )
 
 
-def warn_of_gaps(series: Sequence[Series]) -> None:
-    """Warn (`LampertiWarning`) of steps so long that one Euler step over them says nothing."""
-    steps = [(float(s.steps.max() / s.dt), i) for i, s in enumerate(series) if s.length > 1]
-    longest, i = max(steps, default=(1.0, 0))
-    if longest > _GAP:
-        row = int(np.argmax(series[i].steps))
+def warn_if_starved(least_ess: float) -> None:
+    """Warn (`LampertiWarning`) when hardly a particle of the filter agreed with some sample of the context."""
+    if least_ess < _STARVED:
         _warn(
-            f"series {i} has a gap of {longest:.3g} median steps after row {row}. The model crosses it in a single "
-            f"Euler step, which is far off. Cut the recording there: lamperti.read(..., split_gaps={_GAP:g})."
+            f"at some sample of the context only {least_ess:.2g} of the filter's particles agreed with the data: it "
+            "does not move as the model learned, or has an outlier. Mask that sample, or raise n_particles."
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._typing import Bool, Float
 from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, as_units, check_finite
+from lamperti.data.index import times_of
 
 DATES = "s since 1970-01-01 UTC"
 _MIN_TRANSITIONS = 10
@@ -26,7 +27,7 @@ class Series:
     - `values`: [T] or [T, P] real numbers.
     - `times`: [T] increasing numbers (or datetime64, read as UTC and kept as seconds since 1970).
       They need not be regular.
-    - `dt`: the sampling step instead of `times`. With neither, samples are 1 apart.
+    - `dt`: the sampling step instead of `times`. With neither, the index of a pandas object, or 1.
     - `mask`: [T, P] or [T] booleans, True where observed.
     - `names`: one a channel; "y", or "y0", "y1", ... by default.
     - `missing`: "refuse" (default) or "nan", which declares NaN as missing.
@@ -64,6 +65,8 @@ class Series:
         units: Mapping[str, str] | Sequence[str] | str | None = None,
     ):
         array = as_matrix(values)
+        if times is None and dt is None:
+            times = times_of(values)
         names = as_names(names, array.shape[1])
         observed = check_finite(array, as_mask(mask, array.shape), names, missing)
         dated = np.asarray(times).dtype.kind == "M"

@@ -57,7 +57,8 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     dim, window = config.latent_dim, config.window
     if dim is None or window is None:
         raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
-    # First, because an unknown name is the cheapest thing to refuse.
+    # First, because an unknown name and parts that do not go together are cheap to refuse.
+    skeleton(config, tracks[0].y.shape[1]).check()
     kernels = tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim))
     picture = start.linear_picture(tracks, dim=dim, window=window, n_components=config.n_components, rng=rng)
     Z = start.inducing_inputs(picture.x, config.n_inducing, config.inducing, rng)
@@ -82,9 +83,7 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
             exact_emission=config.potentials == "emission*encoder",
         )
 
-    model = assemble(jax.tree.map(jnp.asarray, picture), jnp.asarray(Z))
-    model.check()
-    return model
+    return assemble(jax.tree.map(jnp.asarray, picture), jnp.asarray(Z))
 
 
 def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:

@@ -1,0 +1,44 @@
+"""Gaps: crossed in steps of the usual length, or, where nothing is remembered over them, cut.
+
+One step of the equation is an Euler step, good over about a sampling step. A longer one is divided by samples that
+were not observed, so that the dynamics carry the state across as they do where a value is missing.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from lamperti._typing import Int
+from lamperti.data.windows import Track
+
+LONGEST_STEP = 2.0  # in the unit of time, the median step
+LONGEST_GAP = 64.0  # what is longer cuts the series in two
+
+
+class Piece(NamedTuple):
+    """A part of a series without long steps; ``rows`` are the samples of it that the series has."""
+
+    track: Track
+    rows: Int[np.ndarray, " T"]
+
+
+def bridge(track: Track) -> list[Piece]:
+    """The series in pieces between its longest gaps, the shorter gaps filled with unobserved samples."""
+    cuts = np.flatnonzero(track.dt > LONGEST_GAP) + 1
+    bounds = [0, *cuts.tolist(), len(track.y)]
+    return [_filled(_part(track, a, b)) for a, b in pairwise(bounds)]
+
+
+def _part(track: Track, start: int, stop: int) -> Track:
+    return Track(track.y[start:stop], track.mask[start:stop], track.dt[start : stop - 1])
+
+
+def _filled(track: Track) -> Piece:
+    # Less a hair: steps that are whole numbers but for their rounding must not become one more.
+    parts = np.where(track.dt > LONGEST_STEP, np.ceil(track.dt * (1.0 - 1e-6)), 1.0).astype(int)
+    rows = np.concatenate([[0], np.cumsum(parts)])
+    y = np.zeros((rows[-1] + 1, track.y.shape[1]))
+    mask = np.zeros(y.shape, dtype=bool)
+    y[rows], mask[rows] = track.y, track.mask
+    return Piece(Track(y, mask, np.repeat(track.dt / parts, parts)), rows)
