@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_discrete_are
 
 import lamperti as lp
 from lamperti import viz
 from lamperti.data import systems
 from lamperti.evaluation import protocol
 from lamperti.evaluation.equation import Alignment, drift_eigenvalues, euler_eigenvalues, true_moments
+from lamperti.evaluation.kalman import innovation_variance
 
 
 class Case(NamedTuple):
@@ -114,9 +114,11 @@ def score_equation(case: Case, result: lp.FitResult, train: systems.Simulated) -
     found = drift_eigenvalues(lambda at: result.drift(at)[0], x)
     rate = np.linalg.lstsq(np.c_[x, np.ones(len(x))], result.drift(x)[0], rcond=None)[0][:-1].T
     loading = np.asarray(result.model.emission.C)[0] * result.scaler.scale[0]
-    learned_step = one_step_variance(np.eye(dim) + case.dt * rate, case.dt * diffusion, loading)
+    learned_step = innovation_variance(np.eye(dim) + case.dt * rate, case.dt * diffusion, loading)
     system = train.system
-    true_step = one_step_variance(system.transition_matrix(case.dt), system.process_covariance(case.dt), np.eye(dim)[0])
+    true_step = innovation_variance(
+        system.transition_matrix(case.dt), system.process_covariance(case.dt), np.eye(dim)[0]
+    )
     return {
         "learned": (T @ diffusion @ T.T).round(4).tolist(),
         "true_sampled": true.round(4).tolist(),
@@ -128,13 +130,6 @@ def score_equation(case: Case, result: lp.FitResult, train: systems.Simulated) -
             np.asarray(result.model.emission.noise)[0] * result.scaler.scale[0] ** 2 / np.ravel(train.noise_sd)[0] ** 2
         ),
     }
-
-
-def one_step_variance(F: np.ndarray, Q: np.ndarray, loading: np.ndarray) -> float:
-    """Variance of the noise-free observable given its whole past: the stationary Kalman filter's."""
-    row = loading[None]
-    P = solve_discrete_are(F.T, row.T, Q, 1e-9 * row @ Q @ row.T)
-    return float((row @ P @ row.T)[0, 0])
 
 
 def split_overrides(pairs: list[str]) -> tuple[dict, dict]:

@@ -177,3 +177,14 @@ def test_particle_forecast_of_a_nonlinear_system_is_calibrated():
     hits = scores.horizon_mean(scores.covered(samples, truth, 0.9)).mean
     assert np.all(np.abs(hits - 0.9) < 5 * np.sqrt(0.9 * 0.1 / 150))
     assert scores.crps(samples, truth)[:, 0].mean() < 0.1 * made.clean.std()
+
+
+def test_what_nobody_can_foresee_is_the_noise_of_a_first_order_process_in_any_coordinates():
+    F, Q = np.array([[0.9, 0.2], [0.0, 0.5]]), np.diag([0.3, 0.2])
+    assert kalman.innovation_variance(F[:1, :1], Q[:1, :1], np.array([2.0])) == pytest.approx(4 * 0.3, rel=1e-6)
+    T = np.array([[1.0, 0.4], [-0.3, 2.0]])
+    inverse = np.linalg.inv(T)
+    turned = kalman.innovation_variance(T @ F @ inverse, T @ Q @ T.T, inverse.T @ np.array([1.0, 0.0]))
+    assert turned == pytest.approx(kalman.innovation_variance(F, Q, np.array([1.0, 0.0])), rel=1e-6)
+    # the second state is seen only through the first, which leaves more than its own noise open
+    assert turned > 0.3

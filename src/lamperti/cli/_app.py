@@ -14,6 +14,7 @@ import lamperti
 from lamperti._errors import LampertiError, LampertiWarning, SeriesError, TrainingError
 from lamperti._text import visible
 from lamperti.cli._source import as_flags
+from lamperti.cli.bench import bench
 from lamperti.cli.check import check
 from lamperti.cli.demo import demo
 from lamperti.cli.fit import fit
@@ -28,6 +29,7 @@ app = App(
 )
 for _command in (check, demo, fit, forecast, simulate, embed, info):
     app.command(_command)
+app.command(bench)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

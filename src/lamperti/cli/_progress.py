@@ -36,7 +36,7 @@ class ProgressLine:
 
     def _line(self) -> Text:
         if self.latest is None:
-            return Text(f"compiling (once for each new size) {_clock(time.monotonic() - self.began)}", style="dim")
+            return Text(f"compiling (once for each new size) {clock(time.monotonic() - self.began)}", style="dim")
         left = self.latest.eta_seconds - (time.monotonic() - self.reported)
         return Text(self._describe(self.latest, left))
 
@@ -47,9 +47,10 @@ class ProgressLine:
         )
         score = "" if r.validation is None else f"  validation {r.validation:.4f} (best {self.best:.4f})"
         refused = f"  refused {r.refused}" if r.refused else ""
-        return f"iteration {r.iteration}  ELBO {r.elbo:.4f} ({terms}){score}{refused}  left {_clock(left)}"
+        return f"iteration {r.iteration}  ELBO {r.elbo:.4f} ({terms}){score}{refused}  left {clock(left)}"
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Minutes and seconds."""
     whole = max(round(seconds), 0)
     return f"{whole // 60}:{whole % 60:02d}"

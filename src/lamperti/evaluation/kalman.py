@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import solve_discrete_lyapunov
+from scipy.linalg import solve_discrete_are, solve_discrete_lyapunov
 
 from lamperti._errors import ConfigError
 from lamperti.evaluation.scores import gaussian_crps
 
 # Without any noise the variance of an innovation falls to rounding error, which must not be divided by.
 _LEAST_VARIANCE = 1e-20
+_TRACE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,19 @@ def kalman_forecast(
         variances.append(np.einsum("i,rij,j->r", observation, cov, observation))
     sd = np.sqrt(np.maximum(np.stack(variances, axis=1), _LEAST_VARIANCE))
     return GaussianForecast(np.stack(means, axis=1)[..., None], sd[..., None])
+
+
+def innovation_variance(
+    transition: Float[np.ndarray, "D D"], process_cov: Float[np.ndarray, "D D"], observation: Float[np.ndarray, " D"]
+) -> float:
+    """Variance of the noise-free observable h'x given its whole past: what nobody can foresee one sample ahead.
+
+    It does not depend on the coordinates of x, so that linear models of different coordinates can be compared.
+    """
+    row = observation[None]
+    # a trace of observation noise keeps the Riccati equation solvable
+    P = solve_discrete_are(transition.T, row.T, process_cov, _TRACE * row @ process_cov @ row.T)
+    return float((row @ P @ row.T)[0, 0])
 
 
 def check_contexts(contexts: Float[np.ndarray, "R T"], horizon: int = 1) -> None:

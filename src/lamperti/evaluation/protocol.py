@@ -94,7 +94,8 @@ class OracleScores:
 
 @dataclass(frozen=True)
 class HorizonScores:
-    """One row of the table of a forecaster. What needs an oracle is NaN without one."""
+    """One row of the table of a forecaster. What needs an oracle is NaN without one. Standard errors (``_se``) take the
+    origins, one a series, as independent."""
 
     horizon: int
     n_origins: int
@@ -105,6 +106,11 @@ class HorizonScores:
     log_score: float
     """In nats; lower is better."""
     pit_p_value: float
+    crps_se: float = np.nan
+    crps_over_climatology_se: float = np.nan
+    coverage_50_se: float = np.nan
+    coverage_90_se: float = np.nan
+    log_score_se: float = np.nan
     skill_fraction: float = np.nan
     skill_fraction_se: float = np.nan
     oracle_over_climatology: float = np.nan
@@ -145,14 +151,18 @@ def score_forecasts(
     at = np.array(task.horizons) - 1
     samples, truth, climatology = np.stack(ensembles)[:, :, at], task.truth[:, at], task.climatology_crps[:, at]
     crps, logs = scores.crps(samples, truth), scores.kernel_log_score(samples, truth)
-    columns = {
-        "crps": crps.mean(axis=0),
-        "crps_over_climatology": crps.mean(axis=0) / climatology.mean(axis=0),
-        "coverage_50": scores.covered(samples, truth, 0.5).mean(axis=0),
-        "coverage_90": scores.covered(samples, truth, 0.9).mean(axis=0),
-        "log_score": logs.mean(axis=0),
-        "pit_p_value": scores.pit_uniformity(scores.pit(samples, truth)).p_value,
+    means = {
+        "crps": scores.horizon_mean(crps),
+        "coverage_50": scores.horizon_mean(scores.covered(samples, truth, 0.5)),
+        "coverage_90": scores.horizon_mean(scores.covered(samples, truth, 0.9)),
+        "log_score": scores.horizon_mean(logs),
     }
+    columns = {name: one.mean for name, one in means.items()} | {f"{name}_se": one.se for name, one in means.items()}
+    columns["pit_p_value"] = scores.pit_uniformity(scores.pit(samples, truth)).p_value
+    # one minus the ratio is the skill beside an oracle that never errs
+    against_climatology = scores.skill(climatology, crps, np.zeros_like(crps))
+    columns["crps_over_climatology"] = 1 - against_climatology.mean
+    columns["crps_over_climatology_se"] = against_climatology.se
     if oracle is not None:
         skill = scores.skill(climatology, crps, oracle.crps[:, at])
         columns["skill_fraction"], columns["skill_fraction_se"] = skill.mean, skill.se

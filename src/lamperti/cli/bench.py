@@ -1,0 +1,92 @@
+"""``lamperti bench``: run the benchmark."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+from rich.console import Console
+
+from lamperti._errors import ConfigError
+from lamperti._text import visible
+from lamperti.cli._progress import clock
+
+if TYPE_CHECKING:  # the benchmark loads pandas and all baselines, which no other command should wait for
+    from lamperti.bench.runner import Event
+
+bench = App(name="bench", help="Run the benchmark and tell what came of it.")
+
+Names = Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True)]
+
+
+@bench.command
+def run(
+    *,
+    suite: Literal["quick", "paper", "core", "all"] = "quick",
+    out: Path,
+    seeds: int | None = None,
+    minutes: float | None = None,
+    methods: Names = None,
+    systems: Names = None,
+    noise: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=True)] = None,
+    retry: bool = False,
+) -> int:
+    """Fit and measure every method on every problem of a suite. What is done is kept: the same command goes on.
+
+    Args:
+        suite: quick (half an hour on two cores), paper, core or all (days with all seeds; a part at a time will do)
+        out: folder of the results; one of an earlier run is gone on with
+        seeds: number of training seeds; each has data of its own
+        minutes: training time of each fit of the library
+        methods: only these
+        systems: only these problems
+        noise: only these levels, in sds of the observable
+        retry: try again what has failed
+    """
+    from lamperti.bench import runner
+    from lamperti.bench.jobs import Work
+    from lamperti.bench.suites import SUITES, simulated_jobs
+
+    chosen = SUITES[suite]
+    work = Work(out, chosen.minutes if minutes is None else minutes)
+    if not work.minutes > 0:
+        raise ConfigError(f"--minutes must be positive; got {work.minutes:g}.")
+    jobs = simulated_jobs(chosen, seeds=seeds, noises=noise, methods=methods, systems=systems)
+    _prepare(out)
+    console = Console(stderr=True, highlight=False, markup=False)
+    source = runner.provenance(_command())
+    summary = runner.run(jobs, work, source, lambda event: _tell(console, event), retry=retry)
+    told = [
+        f"{summary.done} cells done",
+        f"{summary.kept} there already" if summary.kept else "",
+        f"{summary.failed} failed (see their .json files; --retry runs them again)" if summary.failed else "",
+        f"{summary.skipped} skipped" if summary.skipped else "",
+    ]
+    ending = "interrupted; the same command goes on. " if summary.interrupted else ""
+    console.print(f"{ending}{', '.join(filter(None, told))}: {visible(str(out))}", soft_wrap=True)
+    return 130 if summary.interrupted else 0
+
+
+def _prepare(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--out {out} cannot be written ({error.strerror}). Choose another place.") from None
+
+
+def _command() -> str:
+    """What was typed, so that a number can be made again."""
+    return shlex.join(["lamperti", *sys.argv[1:]])
+
+
+def _tell(console: Console, event: "Event") -> None:
+    place = f"[{event.number}/{event.total}] {event.cell}"
+    if event.result is None:
+        line = f"{place} ...  left {clock(event.left)}"
+    else:
+        reason = f": {event.result.reason}" if event.result.reason else ""
+        line = f"{place}: {event.result.status} in {event.result.seconds:.0f} s{reason}  left {clock(event.left)}"
+        for note in event.result.notes:
+            line += f"\n    {note}"
+    console.print(line, soft_wrap=True)
