@@ -2,21 +2,23 @@
 #
 #   make demo     install, train on a simulated scalar series, draw the recovered state space
 #   make test     install, lint, type-check, run the tests
+#   make bench    install, run the quick benchmark (half an hour on two cores), write docs/benchmarks/quick.md
 #
-# Both build .venv first, once; `make setup` does only that. No environment variable is needed.
+# All build .venv first, once; `make setup` does only that. No environment variable is needed.
 
 PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 WORKERS ?= 2
 SYSTEM  ?= lorenz
+BENCH   ?= bench-quick
 
 VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint format pytest constraints clean
+.PHONY: help setup demo bench test lint format pytest constraints clean
 
 help:
-	@sed -n '3,6s/^#   //p' $(MAKEFILE_LIST)
+	@sed -n '3,7s/^#   //p' $(MAKEFILE_LIST)
 
 setup: $(STAMP)
 
@@ -32,6 +34,11 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	$(BIN)/lamperti demo $(SYSTEM)
+
+# What is in $(BENCH) already is not run again: remove the folder to start afresh.
+bench: $(STAMP)
+	$(BIN)/lamperti bench run --suite quick --out $(BENCH)
+	$(BIN)/lamperti bench report $(BENCH) --docs docs/benchmarks/quick
 
 test: lint pytest
 

@@ -15,6 +15,10 @@ def data() -> lp.systems.Simulated:
     return lp.systems.ornstein_uhlenbeck(4, 60, dt=0.1, observation_noise=0.1, seed=3)
 
 
+WATCHED: list[int] = []
+"""Iterations at which the model was shown while ``result`` was made."""
+
+
 @cache
 def result() -> lp.FitResult:
-    return lp.fit(data().series, MODEL, FIT)
+    return lp.fit(data().series, MODEL, FIT, watch=lambda iteration, model: WATCHED.append(iteration))

@@ -14,7 +14,7 @@ import pytest
 import fitted
 import lamperti as lp
 from lamperti.cli import _app, main
-from lamperti.cli._progress import ProgressLine
+from lamperti.cli._progress import ProgressLine, clock
 from lamperti.cli._run import to_toml, write_run
 from lamperti.cli._source import Source
 from lamperti.data.options import ReadOptions
@@ -257,3 +257,7 @@ def test_help_and_version_are_answered(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in ("check", "demo", "fit", "forecast", "simulate", "embed", "info"))
+
+
+def test_time_left_is_told_in_minutes_and_after_an_hour_in_hours():
+    assert [clock(s) for s in (-3, 59.6, 3599, 3600, 90061)] == ["0:00", "1:00", "59:59", "1:00:00", "25:01:01"]

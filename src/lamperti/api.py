@@ -21,7 +21,7 @@ from lamperti.forecasting import Start, draw_drifts, emit, encode_context, filte
 from lamperti.model import LatentSDE, Segment
 from lamperti.results import Config, Embedding, FitResult, Forecast, Simulation
 from lamperti.train.build import build_model, choose
-from lamperti.train.loop import Progress, Settings, as_segment, train
+from lamperti.train.loop import Progress, Settings, Watch, as_segment, train
 from lamperti.train.schedule import Schedule
 from lamperti.train.step import LearningRates
 
@@ -48,11 +48,13 @@ def fit(
     fit: FitConfig | None = None,
     *,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> FitResult:
     """Learn a latent stochastic differential equation from one or many series.
 
     data: a Series, a list of them (ragged allowed), or an array [T], [R, T] or [R, T, P].
     progress: called with each history record (ELBO terms, validation score, time left).
+    watch: called with every iteration and the model as it is then; copy what is to be kept of it.
     Ctrl-C stops training and returns the best state so far.
     """
     model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
@@ -68,7 +70,7 @@ def fit(
     length = min(fit.segment_length, max(len(t.y) for t in training))
     segments = segment(training, length, lead)
     validation = segment(held_out, length, lead).cover(_VALIDATION_SEGMENTS) if held_out else None
-    trained, history = train(start, segments, validation, _settings(fit), progress)
+    trained, history = train(start, segments, validation, _settings(fit), progress, watch)
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
     return FitResult(trained, history, Config(config, fit), scaler, series[0].names, states)
 

@@ -211,3 +211,14 @@ def test_climatology_without_data_is_refused():
         Climatology.of_values(np.full((5, 1), np.nan))
     with pytest.raises(LampertiError, match="got no series"):
         Climatology.of_series([])
+
+
+def test_origins_that_are_copies_of_each_other_count_once():
+    once = np.random.default_rng(5).standard_normal((12, 2, 1))
+    copies = np.repeat(once, 4, axis=0)
+    found, expected = scores.horizon_mean(copies, block=4), scores.horizon_mean(once)
+    np.testing.assert_allclose(found.mean, expected.mean)
+    np.testing.assert_allclose(found.se, expected.se)
+    assert (scores.horizon_mean(copies).se < 0.6 * expected.se).all()
+    with pytest.raises(LampertiError, match="not two blocks"):
+        scores.horizon_mean(once, block=7)

@@ -15,6 +15,8 @@ class Work:
 
     folder: Path
     minutes: float
+    data: Path | None = None
+    """Folder of real recordings, if there is one."""
     progress: Progress | None = None
 
 

@@ -8,8 +8,10 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 
+from lamperti._typing import Float
 from lamperti.api import embed
 from lamperti.bench.cells import Row
 from lamperti.bench.methods import Fitted
@@ -135,12 +137,19 @@ def equation_rows(problem: Problem, test: Simulated, result: FitResult) -> list[
         rows += [Row(f"eigenvalue {i} real", float(one.real)), Row(f"eigenvalue {i} imaginary", float(one.imag))]
     Q = system.process_covariance(dt)
     if np.any(Q):
-        rate = np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), result.drift(x)[0], rcond=None)[0][:-1].T
-        loading = np.asarray(result.model.emission.C)[0] * result.scaler.scale[0]
         row = system.observe(np.eye(system.dimension))[:, 0]
-        ours = innovation_variance(np.eye(len(rate)) + dt * rate, dt * np.diag(g.mean(axis=0)), loading)
-        rows.append(Row("one_step_variance_ratio", ours / innovation_variance(system.transition_matrix(dt), Q, row)))
+        true_step = innovation_variance(system.transition_matrix(dt), Q, row)
+        rows.append(Row("one_step_variance_ratio", one_step_variance(result, x, dt) / true_step))
     return rows
+
+
+def one_step_variance(result: FitResult, x: Float[np.ndarray, "N D"], dt: float) -> float:
+    """What the learned equation, taken as linear over the states x, cannot foresee of its observable."""
+    seen = np.asarray(result.model.emission.mean(jnp.asarray(x)))[:, 0] * result.scaler.scale[0]
+    affine = np.column_stack([x, np.ones(len(x))])
+    rate, loading = (np.linalg.lstsq(affine, values, rcond=None)[0][:-1] for values in (result.drift(x)[0], seen))
+    diffusion = np.diag(result.diffusion(x)[0].mean(axis=0))
+    return innovation_variance(np.eye(len(rate)) + dt * rate.T, dt * diffusion, loading)
 
 
 def fit_rows(fitted: Fitted) -> list[Row]:

@@ -13,7 +13,7 @@ from lamperti.baselines import Baseline, PerChannel, Simulator, standard_baselin
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.series import Series
 from lamperti.results import FitResult
-from lamperti.train.loop import Progress
+from lamperti.train.loop import Progress, Watch
 
 N_SAMPLES = 256
 LEARNED = ("lamperti", "lamperti-told")
@@ -51,6 +51,8 @@ class Training:
     noise: bool = False
     """Whether forecasts are of what would be observed, noise included, or of the observable without it."""
     progress: Progress | None = None
+    watch: Watch | None = None
+    """Sees the model at every iteration, for methods that train by iterations."""
 
 
 def is_learned(method: str) -> bool:
@@ -72,6 +74,7 @@ def fit_method(method: str, series: Sequence[Series], training: Training) -> Fit
         ModelConfig(latent_dim=told),
         FitConfig(seed=training.seed, max_minutes=training.minutes),
         progress=training.progress,
+        watch=training.watch,
     )
     if result.history.status == "interrupted":
         raise KeyboardInterrupt  # fit gives back what it has; a half-trained cell must not stand in the table

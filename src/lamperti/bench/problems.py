@@ -42,6 +42,8 @@ class Problem:
     n_steps: int = 2000
     far: int = 0
     """Length of the one long forecast that is looked at besides, if any."""
+    evolves: bool = False
+    """Whether the state space is drawn at several iterations of training, as the paper does for its oscillator."""
 
     def training_data(self, noise: float, seed: int) -> Simulated:
         return self._simulate(self.n_series, self.n_samples, noise, TRAIN_SEED + seed)
@@ -69,7 +71,9 @@ def _usual(name: str, dt: float, latent_dim: int) -> Problem:
 
 _ALL = (
     # As the paper prints it; 300 samples are forecast from 200.
-    Problem("excited_oscillator", "excited_oscillator", 120, 500, 1.0, 2, n_origins=100, n_paths=0, far=300),
+    Problem(
+        "excited_oscillator", "excited_oscillator", 120, 500, 1.0, 2, n_origins=100, n_paths=0, far=300, evolves=True
+    ),
     # Most paths die out within a few seconds, so series are short and there are many; the window is 0.3 s.
     Problem("lotka_volterra", "lotka_volterra", 120, 100, 0.01, 2, context=50, n_paths=0, far=30),
     _usual("rossler", 0.2, 3),

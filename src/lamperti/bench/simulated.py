@@ -4,9 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
-from lamperti.bench import measures
+from lamperti.bench import measures, pictures
 from lamperti.bench.cells import Cell, Row
 from lamperti.bench.jobs import Job, Outcome, Work, fingerprint
 from lamperti.bench.methods import Fitted, Training, fit_method, is_learned
@@ -27,6 +25,7 @@ def job(problem: Problem, noise: float, method: str, seed: int) -> Job:
 def run(problem: Problem, cell: Cell, work: Work) -> Outcome:
     """Fit and measure. A measure that fails is noted and leaves the others standing: a fit may have cost minutes."""
     noise = 0.0 if cell.noise is None else cell.noise
+    snapshots = pictures.Snapshots()
     train, test = _training(problem, noise, cell.seed), _test(problem, noise)
     training = Training(
         seed=cell.seed,
@@ -34,15 +33,21 @@ def run(problem: Problem, cell: Cell, work: Work) -> Outcome:
         horizon=max(problem.horizons),
         latent_dim=problem.latent_dim,
         progress=work.progress,
+        watch=snapshots if problem.evolves and cell.seed == 0 else None,
     )
     fitted = fit_method(cell.method, train.series, training)
-    rows, notes = measures.fit_rows(fitted), []
+    rows, notes, names = measures.fit_rows(fitted), [], []
     for name, measure in _measures(problem, train, test, fitted, work.folder / ORACLES).items():
         try:
             rows += measure()
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
+        except Exception as error:
             notes.append(f"{name} was not measured ({type(error).__name__}: {error})")
-    return Outcome(tuple(rows), tuple(notes))
+    if fitted.result is not None and cell.seed == 0:
+        real = _real(problem) if problem.n_paths else []
+        drawings = pictures.of_simulated(problem, test, fitted.result, real, snapshots)
+        names, missing = pictures.draw(drawings, work.folder, cell)
+        notes += missing
+    return Outcome(tuple(rows), tuple(notes), tuple(names))
 
 
 def _measures(

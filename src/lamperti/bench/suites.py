@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from lamperti._errors import ConfigError
-from lamperti.bench import problems, simulated
+from lamperti.bench import problems, real, simulated
 from lamperti.bench.jobs import Job
 from lamperti.bench.methods import BASELINES, METHODS
 from lamperti.bench.problems import NOISES, Problem
-
-NAMES = ("quick", "paper", "core", "real", "all")
+from lamperti.bench.recordings import RECORDINGS
 
 
 @dataclass(frozen=True)
@@ -18,10 +17,11 @@ class Suite:
     """What is run unless the command says otherwise."""
 
     problems: tuple[Problem, ...]
-    noises: tuple[float, ...]
-    methods: tuple[str, ...]
-    seeds: int
-    minutes: float
+    noises: tuple[float, ...] = NOISES
+    methods: tuple[str, ...] = METHODS
+    recordings: tuple[str, ...] = ()
+    seeds: int = 3
+    minutes: float = 10.0
 
 
 def _take(*names: str) -> tuple[Problem, ...]:
@@ -32,18 +32,19 @@ SUITES = {
     # Half an hour on two cores, so fewer origins and a cheaper oracle.
     "quick": Suite(
         tuple(p.scale_down(n_origins=100, n_particles=1000) for p in _take(*problems.QUICK)),
-        (0.1,),
-        ("lamperti", *BASELINES),
+        noises=(0.1,),
+        methods=("lamperti", *BASELINES),
         seeds=1,
         minutes=2.5,
     ),
-    "paper": Suite(_take(*problems.PAPER), NOISES, METHODS, seeds=3, minutes=10.0),
-    "core": Suite(_take(*problems.CORE), NOISES, METHODS, seeds=3, minutes=10.0),
-    "all": Suite(tuple(problems.PROBLEMS.values()), NOISES, METHODS, seeds=3, minutes=10.0),
+    "paper": Suite(_take(*problems.PAPER)),
+    "core": Suite(_take(*problems.CORE)),
+    "real": Suite((), recordings=tuple(RECORDINGS)),
+    "all": Suite(tuple(problems.PROBLEMS.values()), recordings=tuple(RECORDINGS)),
 }
 
 
-def simulated_jobs(
+def jobs_of(
     suite: Suite,
     *,
     seeds: int | None = None,
@@ -51,10 +52,13 @@ def simulated_jobs(
     methods: Sequence[str] | None = None,
     systems: Sequence[str] | None = None,
 ) -> list[Job]:
-    """The cells of a suite: every problem once before the second seed, and cheap methods first."""
-    names = [p.name for p in suite.problems]
-    chosen = names if systems is None else pick(systems, names, "system", "this suite")
-    taken = suite.methods if methods is None else pick(methods, METHODS, "method", "the benchmark")
+    """The cells of a suite: every problem once before the second seed, and cheap methods first.
+
+    Raises `ConfigError` for a name that the suite does not have.
+    """
+    names = [*(p.name for p in suite.problems), *suite.recordings]
+    chosen = names if systems is None else _pick(systems, names, "system", "this suite")
+    taken = list(suite.methods) if methods is None else _pick(methods, METHODS, "method", "the benchmark")
     ordered = sorted(taken, key=lambda m: (m not in BASELINES, METHODS.index(m)))
     levels = suite.noises if noises is None else noises
     if any(not 0 <= level < 10 for level in levels):
@@ -62,7 +66,7 @@ def simulated_jobs(
     n_seeds = suite.seeds if seeds is None else seeds
     if n_seeds < 1:
         raise ConfigError(f"seeds must be at least 1, got {n_seeds}.")
-    return [
+    known = [
         simulated.job(problem, float(level), method, seed)
         for seed in range(n_seeds)
         for level in levels
@@ -70,9 +74,10 @@ def simulated_jobs(
         if problem.name in chosen
         for method in ordered
     ]
+    return known + real.jobs([name for name in suite.recordings if name in chosen], ordered, n_seeds)
 
 
-def pick(wanted: Sequence[str], known: Sequence[str], kind: str, where: str) -> list[str]:
+def _pick(wanted: Sequence[str], known: Sequence[str], kind: str, where: str) -> list[str]:
     """The names asked for, in the order known; an unknown one is refused with the nearest."""
     for name in wanted:
         if name not in known:

@@ -51,6 +51,7 @@ class ProgressLine:
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds."""
+    """Minutes and seconds, after an hour hours too."""
     whole = max(round(seconds), 0)
-    return f"{whole // 60}:{whole % 60:02d}"
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

@@ -1,4 +1,4 @@
-"""``lamperti bench``: run the benchmark."""
+"""``lamperti bench``: run the benchmark, and report on it."""
 
 import shlex
 import sys
@@ -23,36 +23,38 @@ Names = Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True)]
 @bench.command
 def run(
     *,
-    suite: Literal["quick", "paper", "core", "all"] = "quick",
+    suite: Literal["quick", "paper", "core", "real", "all"] = "quick",
     out: Path,
     seeds: int | None = None,
     minutes: float | None = None,
     methods: Names = None,
     systems: Names = None,
     noise: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=True)] = None,
+    data: Annotated[Path | None, Parameter(env_var="LAMPERTI_DATA")] = None,
     retry: bool = False,
 ) -> int:
     """Fit and measure every method on every problem of a suite. What is done is kept: the same command goes on.
 
     Args:
-        suite: quick (half an hour on two cores), paper, core or all (days with all seeds; a part at a time will do)
+        suite: quick (half an hour on two cores), paper, core, real (recordings), or all (days with all seeds)
         out: folder of the results; one of an earlier run is gone on with
         seeds: number of training seeds; each has data of its own
         minutes: training time of each fit of the library
         methods: only these
         systems: only these problems
         noise: only these levels, in sds of the observable
+        data: folder of the real recordings; without it they are skipped
         retry: try again what has failed
     """
     from lamperti.bench import runner
     from lamperti.bench.jobs import Work
-    from lamperti.bench.suites import SUITES, simulated_jobs
+    from lamperti.bench.suites import SUITES, jobs_of
 
     chosen = SUITES[suite]
-    work = Work(out, chosen.minutes if minutes is None else minutes)
+    work = Work(out, chosen.minutes if minutes is None else minutes, data)
     if not work.minutes > 0:
         raise ConfigError(f"--minutes must be positive; got {work.minutes:g}.")
-    jobs = simulated_jobs(chosen, seeds=seeds, noises=noise, methods=methods, systems=systems)
+    jobs = jobs_of(chosen, seeds=seeds, noises=noise, methods=methods, systems=systems)
     _prepare(out)
     console = Console(stderr=True, highlight=False, markup=False)
     source = runner.provenance(_command())
@@ -68,6 +70,22 @@ def run(
     return 130 if summary.interrupted else 0
 
 
+@bench.command
+def report(folder: Annotated[Path, Parameter(name="DIR")], /, *, docs: Path | None = None) -> int:
+    """Tell what a run came to: targets, tables and pictures, as a page of markdown and one HTML file.
+
+    Args:
+        folder: what ``lamperti bench run --out`` filled
+        docs: folder of the HTML page, the table and the pictures; the markdown page is written beside it, as DOCS.md.
+            DIR/report by default
+    """
+    from lamperti.bench.report import write_report
+
+    written = write_report(folder, folder / "report" if docs is None else docs)
+    Console(highlight=False, markup=False).print(", ".join(visible(str(path)) for path in written), soft_wrap=True)
+    return 0
+
+
 def _prepare(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -76,8 +94,10 @@ def _prepare(out: Path) -> None:
 
 
 def _command() -> str:
-    """What was typed, so that a number can be made again."""
-    return shlex.join(["lamperti", *sys.argv[1:]])
+    """What was typed, so that a number can be made again; of folders only the name, for the rest does not matter."""
+    words = ["lamperti", *sys.argv[1:]]
+    places = [i + 1 for i, word in enumerate(words[:-1]) if word in ("--out", "--data")]
+    return shlex.join(Path(word).name if i in places else word for i, word in enumerate(words))
 
 
 def _tell(console: Console, event: "Event") -> None:

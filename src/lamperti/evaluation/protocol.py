@@ -95,7 +95,7 @@ class OracleScores:
 @dataclass(frozen=True)
 class HorizonScores:
     """One row of the table of a forecaster. What needs an oracle is NaN without one. Standard errors (``_se``) take the
-    origins, one a series, as independent."""
+    origins (or blocks of them) as independent."""
 
     horizon: int
     n_origins: int
@@ -148,29 +148,46 @@ def score_forecasts(
     for found in ensembles:
         if found.ndim != 3 or found.shape[1:] != expected:
             raise ConfigError(f"a forecaster must give samples [S, {task.furthest}, 1], got {found.shape}.")
-    at = np.array(task.horizons) - 1
-    samples, truth, climatology = np.stack(ensembles)[:, :, at], task.truth[:, at], task.climatology_crps[:, at]
+    return score_ensembles(np.stack(ensembles), task.truth, task.climatology_crps, task.horizons, oracle)
+
+
+def score_ensembles(
+    samples: Float[np.ndarray, "R S H 1"],
+    truth: Float[np.ndarray, "R H 1"],
+    climatology_crps: Float[np.ndarray, "R H 1"],
+    horizons: Sequence[int],
+    oracle: OracleScores | None = None,
+    *,
+    block: int = 1,
+) -> tuple[HorizonScores, ...]:
+    """One row a horizon for forecasts that were made already.
+
+    ``block``: origins in order of time of which so many in a row overlap; standard errors are then those of the means
+    of blocks. PIT values are tested as if they were independent all the same.
+    """
+    at = np.array(horizons) - 1
+    samples, truth, climatology = samples[:, :, at], truth[:, at], climatology_crps[:, at]
     crps, logs = scores.crps(samples, truth), scores.kernel_log_score(samples, truth)
     means = {
-        "crps": scores.horizon_mean(crps),
-        "coverage_50": scores.horizon_mean(scores.covered(samples, truth, 0.5)),
-        "coverage_90": scores.horizon_mean(scores.covered(samples, truth, 0.9)),
-        "log_score": scores.horizon_mean(logs),
+        "crps": scores.horizon_mean(crps, block),
+        "coverage_50": scores.horizon_mean(scores.covered(samples, truth, 0.5), block),
+        "coverage_90": scores.horizon_mean(scores.covered(samples, truth, 0.9), block),
+        "log_score": scores.horizon_mean(logs, block),
     }
     columns = {name: one.mean for name, one in means.items()} | {f"{name}_se": one.se for name, one in means.items()}
     columns["pit_p_value"] = scores.pit_uniformity(scores.pit(samples, truth)).p_value
     # one minus the ratio is the skill beside an oracle that never errs
-    against_climatology = scores.skill(climatology, crps, np.zeros_like(crps))
+    against_climatology = scores.skill(climatology, crps, np.zeros_like(crps), block)
     columns["crps_over_climatology"] = 1 - against_climatology.mean
     columns["crps_over_climatology_se"] = against_climatology.se
     if oracle is not None:
-        skill = scores.skill(climatology, crps, oracle.crps[:, at])
+        skill = scores.skill(climatology, crps, oracle.crps[:, at], block)
         columns["skill_fraction"], columns["skill_fraction_se"] = skill.mean, skill.se
         columns["oracle_over_climatology"] = oracle.crps[:, at].mean(axis=0) / climatology.mean(axis=0)
         columns["log_score_above_oracle"] = logs.mean(axis=0) - oracle.log_score[:, at].mean(axis=0)
     return tuple(
         HorizonScores(h, len(truth), **{name: float(column[i, 0]) for name, column in columns.items()})
-        for i, h in enumerate(task.horizons)
+        for i, h in enumerate(horizons)
     )
 
 

@@ -179,11 +179,18 @@ def pit_uniformity(values: PerOrigin) -> Uniformity:
     )
 
 
-def horizon_mean(score: PerOrigin) -> HorizonMean:
+def horizon_mean(score: PerOrigin, block: int = 1) -> HorizonMean:
     """Average over origins, with the standard error of that average; NaN entries are left out.
 
-    One infinite score makes the mean and its error infinite.
+    One infinite score makes the mean and its error infinite. ``block``: so many origins in a row depend on each other
+    (their futures overlap), so that the error is taken from the means of such blocks, of which there must be two.
     """
+    if block > 1:
+        n_blocks = len(score) // block
+        if n_blocks < 2:
+            raise ConfigError(f"{len(score)} origins are not two blocks of {block}. Add origins.")
+        means = np.stack([horizon_mean(part).mean for part in np.array_split(score, n_blocks)])
+        return HorizonMean(horizon_mean(score).mean, horizon_mean(means).se)
     known = ~np.isnan(score)
     count = known.sum(axis=0)
     if np.any(count < 2):
@@ -207,8 +214,9 @@ def skill_fraction(
     return np.where(possible, (climatology - model) / np.where(possible, gain, 1.0), np.nan)
 
 
-def skill(climatology: PerOrigin, model: PerOrigin, oracle: PerOrigin) -> HorizonMean:
-    """Skill fraction with its standard error, from the three scores of the same forecast origins.
+def skill(climatology: PerOrigin, model: PerOrigin, oracle: PerOrigin, block: int = 1) -> HorizonMean:
+    """Skill fraction with its standard error, from the three scores of the same forecast origins (in blocks, if they
+    overlap: see ``horizon_mean``).
 
     The error is the delta method on paired origins: what is hard for all three cancels.
     """
@@ -221,4 +229,4 @@ def skill(climatology: PerOrigin, model: PerOrigin, oracle: PerOrigin) -> Horizo
     residual = (climatology - oracle) * np.where(usable, fraction, 0.0)
     residual = np.subtract(climatology - model, residual, out=np.zeros_like(residual), where=usable)
     gain = np.where(usable, means[0] - means[2], 1.0)
-    return HorizonMean(fraction, np.where(usable, horizon_mean(residual).se / gain, np.inf))
+    return HorizonMean(fraction, np.where(usable, horizon_mean(residual, block).se / gain, np.inf))

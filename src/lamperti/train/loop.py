@@ -87,6 +87,8 @@ class History:
 
 
 Progress = Callable[[Record], None]
+Watch = Callable[[int, LatentSDE], None]
+"""Called with the iteration and the model as it is; its arrays are the next step's to reuse, so copy what is kept."""
 
 
 class _Run:
@@ -195,26 +197,31 @@ def train(
     validation: Batch | None,
     settings: Settings,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> tuple[LatentSDE, History]:
     """Train and return the best state by validation, with the history."""
     run = _Run(model, segments, validation, settings)
     history = run.history
     try:
-        history.status = _loop(run, progress)
+        history.status = _loop(run, progress, watch)
     except KeyboardInterrupt:
         history.status = "interrupted"
     history.seconds = run.elapsed
     return run.best, history
 
 
-def _loop(run: _Run, progress: Progress | None) -> Status:
+def _loop(run: _Run, progress: Progress | None, watch: Watch | None) -> Status:
     settings = run.settings
+    if watch is not None:
+        watch(0, run.state.model)
     for iteration in range(1, settings.max_iterations + 1):
         if iteration in settings.gauge_at:
             run.turn()
         report = run.iterate(iteration)
         if iteration == 1:
             run.began = time.monotonic()  # compiling is not training: the budget starts here
+        if watch is not None:
+            watch(iteration, run.state.model)
         last = iteration == settings.max_iterations or run.elapsed >= settings.max_seconds
         if iteration % settings.validate_every == 0 or last:
             value = run.validate(iteration, report.terms)

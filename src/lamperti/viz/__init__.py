@@ -2,9 +2,21 @@
 or none, will do. Write one with ``figure.savefig("name.png")``, or with `write_png`, whole or not at all."""
 
 from lamperti.viz._style import write_png
+from lamperti.viz.compare import drift_fields, evolution, long_run, state_spaces
 from lamperti.viz.data import overview
 from lamperti.viz.forecasts import forecast_fan, free_run
 from lamperti.viz.phase import phase_space
 from lamperti.viz.training import training
 
-__all__ = ["forecast_fan", "free_run", "overview", "phase_space", "training", "write_png"]
+__all__ = [
+    "drift_fields",
+    "evolution",
+    "forecast_fan",
+    "free_run",
+    "long_run",
+    "overview",
+    "phase_space",
+    "state_spaces",
+    "training",
+    "write_png",
+]

@@ -16,12 +16,12 @@ from lamperti.bench.cells import Cell, CellResult, Row, path_of, read_cell, read
 from lamperti.bench.jobs import Job, Outcome, Work
 from lamperti.bench.methods import METHODS, Training, fit_method, learned
 from lamperti.bench.problems import CORE, HORIZONS, PAPER, PROBLEMS, QUICK
-from lamperti.bench.suites import SUITES, simulated_jobs
+from lamperti.bench.suites import SUITES, jobs_of
 from lamperti.bench.table import COLUMNS, CSV, PARQUET
 from lamperti.cli import main
 from lamperti.data import systems
 
-SOURCE = {"command": "lamperti bench run", "version": "0", "machine": "here"}
+SOURCE = {"command": "lamperti bench run", "version": "0.0.0", "machine": "here"}
 
 
 def quiet(event: runner.Event) -> None:
@@ -159,15 +159,15 @@ def test_test_data_is_not_training_data():
 
 
 def test_suites_have_known_cells():
-    assert len(simulated_jobs(SUITES["quick"])) == len(QUICK) * 8
-    assert len(simulated_jobs(SUITES["core"])) == 8 * 3 * 3 * len(METHODS)
-    assert len(simulated_jobs(SUITES["paper"])) == len(PAPER) * 3 * 3 * len(METHODS)
-    few = simulated_jobs(SUITES["all"], seeds=1, noises=[0.0], methods=["lamperti", "ar"], systems=["lorenz"])
+    assert len(jobs_of(SUITES["quick"])) == len(QUICK) * 8
+    assert len(jobs_of(SUITES["core"])) == 8 * 3 * 3 * len(METHODS)
+    assert len(jobs_of(SUITES["paper"])) == len(PAPER) * 3 * 3 * len(METHODS)
+    few = jobs_of(SUITES["all"], seeds=1, noises=[0.0], methods=["lamperti", "ar"], systems=["lorenz"])
     assert [job.cell for job in few] == [Cell("lorenz", 0.0, "ar", 0), Cell("lorenz", 0.0, "lamperti", 0)]
     with pytest.raises(lp.ConfigError, match="Did you mean 'lorenz'"):
-        simulated_jobs(SUITES["quick"], systems=["lorentz"])
+        jobs_of(SUITES["quick"], systems=["lorentz"])
     with pytest.raises(lp.ConfigError, match="no method 'arima'"):
-        simulated_jobs(SUITES["quick"], methods=["arima"])
+        jobs_of(SUITES["quick"], methods=["arima"])
 
 
 def test_a_learned_model_is_measured_in_every_way(tmp_path):

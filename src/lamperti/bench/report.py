@@ -1,0 +1,183 @@
+"""From the results of a run to a page that a reader can judge by: targets first, then tables, then pictures."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from lamperti._errors import ConfigError
+from lamperti.bench.cells import FOLDER, CellResult, picture_path, read_cells
+from lamperti.bench.document import Block, Code, Heading, Paragraph, Picture, Table, to_html, to_markdown
+from lamperti.bench.methods import LEARNED, METHODS
+from lamperti.bench.problems import HORIZONS
+from lamperti.bench.summaries import Results
+from lamperti.bench.table import CSV, table_of
+from lamperti.bench.targets import judge_all
+from lamperti.data.files import atomic_write
+
+TITLE = "Benchmarks"
+HTML, FIGURES = "index.html", "figures"
+USUAL_NOISE = 0.1
+
+CAPTIONS = {
+    "state_space": "true states beside the learned ones, in the coordinates of the truth",
+    "drift": "mean drift where the states have been: true and learned",
+    "forecast": "a forecast from data that training has not seen",
+    "free_run": "real series, and the model running freely",
+    "statistics": "spectra, residence times and peak heights of free runs beside real ones",
+    "training": "the bound during training",
+    "evolution": "the state space during training",
+}
+
+_SCALES = (
+    "Skill is a fraction: 0 is climatology, 1 the oracle, someone who knows the true equations and filters the same "
+    "observations. Free-run numbers are distances to the real system over the distance of two real sets, so 1 cannot "
+    "be told from the truth. Every entry is the median over training seeds (each with its own training data), ± the "
+    "standard error over forecast origins, then all seeds in brackets. Forecasts are scored on the observable without "
+    "its noise. Without observation noise the oracle's filter is a little wider than the true limit."
+)
+
+
+def write_report(folder: Path, docs: Path) -> list[Path]:
+    """The page beside ``docs`` (``docs.md``), and within ``docs`` the HTML page, the table and the pictures.
+
+    Raises `ConfigError` where the folder holds no results.
+    """
+    cells = list(read_cells(folder))
+    if not cells:
+        raise ConfigError(f"{folder / FOLDER} holds no results. Fill it: lamperti bench run --out {folder}.")
+    docs.mkdir(parents=True, exist_ok=True)
+    table = table_of(cells)
+    # pictures of an earlier report would stay for ever otherwise
+    shutil.rmtree(docs / FIGURES, ignore_errors=True)
+    blocks = page(cells, Results.of(cells), _copy_pictures(folder, cells, docs / FIGURES))
+    written = {
+        docs / CSV: table.to_csv(index=False),
+        docs / HTML: to_html(blocks, TITLE),
+        docs.with_name(f"{docs.name}.md"): to_markdown(blocks, docs.absolute().parent),
+    }
+    for path, text in written.items():
+        atomic_write(path, text.encode())
+    return list(written)
+
+
+def page(cells: Sequence[CellResult], results: Results, pictures: Sequence[Picture] = ()) -> list[Block]:
+    """The report, block by block."""
+    blocks: list[Block] = [Heading(TITLE, 1), Paragraph(_basis(cells)), Paragraph(_SCALES), Heading("Targets")]
+    verdicts = judge_all(results)
+    rows = tuple((v.what, v.goal, v.reached, v.outcome, v.basis) for v in verdicts)
+    blocks.append(Table(("what", "target", "reached", "", "numbers"), rows))
+    for noise in results.noises():
+        blocks += _level(results, noise)
+    blocks += _recordings(results)
+    if pictures:
+        blocks += [Heading("Pictures"), *pictures]
+    blocks += _not_done(cells)
+    commands = sorted({c.provenance.get("command", "") for c in cells} - {""})
+    blocks += [Heading("How these numbers were made"), Paragraph(_sources(cells)), Code(tuple(commands))]
+    return blocks
+
+
+def _basis(cells: Sequence[CellResult]) -> str:
+    done = [c for c in cells if c.status == "done"]
+    seeds = sorted({c.cell.seed for c in done if c.cell.method in LEARNED})
+    minutes = sorted({c.minutes for c in done if c.minutes is not None})
+    trained = f" Library fits of {_words(f'{m:g}' for m in minutes)} minutes; seeds {_words(seeds)}." if minutes else ""
+    return (
+        f"{len(done)} results: {len({c.cell.system for c in done})} systems, {len({c.cell.method for c in done})} "
+        f"methods.{trained} One row a number, with its command, seed, version and machine, is in {CSV}."
+    )
+
+
+def _sources(cells: Sequence[CellResult]) -> str:
+    machines = sorted({f"{c.provenance.get('machine')}, version {c.provenance.get('version')}" for c in cells})
+    return f"On {_words(machines)}. The same command with another seed count adds seeds; what is there is kept."
+
+
+def _words(items) -> str:
+    return ", ".join(map(str, items))
+
+
+def _level(results: Results, noise: float) -> list[Block]:
+    blocks: list[Block] = [Heading(f"Observation noise of {noise:.0%}")]
+    present = [m for m in METHODS if m in results.methods()]
+    crps = {m: results.mean_crps(m, noise, HORIZONS) for m in present}
+    systems = list(dict.fromkeys(system for found in crps.values() for system in found))
+    crps = {m: found for m, found in crps.items() if found}
+    rows = tuple((s, *(str(found[s]) if s in found else "–" for found in crps.values())) for s in systems)
+    blocks += [
+        Paragraph("CRPS over climatology's, averaged over horizons 1, 5, 10, 20 and 50; lower is better."),
+        Table(("system", *crps), rows),
+    ]
+    for method in (m for m in LEARNED if m in crps):
+        for metric, words in (
+            ("skill_fraction", "skill fraction by horizon"),
+            ("coverage_90", "coverage of 90 % intervals by horizon"),
+        ):
+            blocks += _by_horizon(results, metric, method, noise, f"{method}: {words}.")
+        blocks += _by_metric(results, method, noise)
+    return blocks
+
+
+def _by_horizon(results: Results, metric: str, method: str, noise: float, words: str) -> list[Block]:
+    found = results.values(metric, method, noise, HORIZONS)
+    if not found:
+        return []
+    systems = list(dict.fromkeys(system for system, _ in found))
+    rows = tuple((s, *(str(found[s, h]) if (s, h) in found else "–" for h in HORIZONS)) for s in systems)
+    return [Paragraph(words), Table(("system", *(f"h = {h}" for h in HORIZONS)), rows)]
+
+
+def _by_metric(results: Results, method: str, noise: float) -> list[Block]:
+    """Everything that has no horizon, or one of its own: a row a metric, a column a system."""
+    names = sorted(results.metrics(method), key=lambda name: (not name.startswith("floor_ratio"), name))
+    columns: dict[str, dict[str, str]] = {}
+    for name in names:
+        for (system, horizon), one in results.values(name, method, noise).items():
+            if horizon not in HORIZONS:
+                columns.setdefault(system, {})[name] = str(one)
+    if not columns:
+        return []
+    shown = [n for n in names if any(n in column for column in columns.values())]
+    rows = tuple((n, *(column.get(n, "–") for column in columns.values())) for n in shown)
+    words = (
+        f"{method}: free runs, embedding, equation and cost; floor_ratio is the distance over the real-vs-real floor."
+    )
+    return [Paragraph(words), Table(("", *columns), rows)]
+
+
+def _recordings(results: Results) -> list[Block]:
+    blocks: list[Block] = [Heading("Real recordings")] if results.recordings() else []
+    for system in results.recordings():
+        methods = [m for m in METHODS if any((c.system, c.method) == (system, m) for c, _ in results.entries)]
+        rows = []
+        for metric in results.metrics():
+            found = {m: {h: one for (s, h), one in results.values(metric, m).items() if s == system} for m in methods}
+            for horizon in dict.fromkeys(h for column in found.values() for h in column):
+                label = metric if horizon is None else f"{metric}, h = {horizon}"
+                rows.append((label, *(str(column.get(horizon, "–")) for column in found.values())))
+        blocks += [Heading(system, 3), Table(("", *methods), tuple(rows))]
+    return blocks
+
+
+def _not_done(cells: Sequence[CellResult]) -> list[Block]:
+    rows = [(str(c.cell), c.status, c.reason) for c in cells if c.status != "done"]
+    rows += [(str(c.cell), "noted", note) for c in cells for note in c.notes]
+    return [Heading("What was not measured"), Table(("cell", "", "why"), tuple(rows))] if rows else []
+
+
+def _copy_pictures(folder: Path, cells: Sequence[CellResult], place: Path) -> list[Picture]:
+    """Pictures of the library's first seed, at one noise level a system: the usual one where it was run."""
+    chosen: dict[str, CellResult] = {}
+    for result in cells:
+        if result.pictures and result.cell.method == "lamperti" and result.cell.seed == 0:
+            system = result.cell.system
+            if system not in chosen or result.cell.noise == USUAL_NOISE:
+                chosen[system] = result
+    pictures = []
+    for result in chosen.values():
+        place.mkdir(parents=True, exist_ok=True)
+        for name in result.pictures:
+            path = (place / f"{result.cell.system}-{name}.png").absolute()
+            shutil.copyfile(picture_path(folder, result.cell, name), path)
+            pictures.append(Picture(path, f"{result.cell}: {CAPTIONS.get(name, name)}"))
+    return pictures
