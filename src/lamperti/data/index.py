@@ -1,20 +1,22 @@
-"""The index of a pandas object as times."""
+"""The index of a pandas object as times. Who has such an object has pandas loaded; importing lamperti does not."""
 
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from lamperti._errors import SeriesError
 
 
 def times_of(values: Any) -> np.ndarray | None:
     """The times in the index of a pandas object; None for any other object, and where the index holds none."""
-    return index_times(values.index, given=True) if isinstance(values, (pd.Series, pd.DataFrame)) else None
+    of_pandas = type(values).__module__.split(".")[0] == "pandas" and type(values).__name__ in ("Series", "DataFrame")
+    return index_times(values.index, given=True) if of_pandas else None
 
 
-def index_times(index: pd.Index, *, given: bool) -> np.ndarray | None:
+def index_times(index: Any, *, given: bool) -> np.ndarray | None:
     """The times that an index holds; None where it only counts the rows."""
+    import pandas as pd
+
     if isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1:
         return None
     if isinstance(index, pd.PeriodIndex):
