@@ -43,8 +43,8 @@ CASES = {
     "lorenz-noisy": Case("lorenz", 60, 400, 0.02, 0.1, 3, (1, 5, 10, 20, 50, 100), 300, 200),
     "rossler": Case("rossler", 200, 400, 0.1, 0.0, 3, (1, 10, 20, 50, 100), 100, 200),
     "ou": Case("ornstein_uhlenbeck", 60, 400, 0.1, 0.1, 2, (1, 5, 10, 20, 50), 500, 150),
-    "ou-sigma-point": Case(
-        "ornstein_uhlenbeck", 60, 400, 0.1, 0.1, 2, (1, 5, 10, 20, 50), 500, 150, {"smoother": "sigma-point"}
+    "ou-linearised": Case(
+        "ornstein_uhlenbeck", 60, 400, 0.1, 0.1, 2, (1, 5, 10, 20, 50), 500, 150, {"smoother": "linearised"}
     ),
     "lorenz-moment-matching": Case(
         "lorenz", 60, 400, 0.02, 0.1, 3, (1, 5, 10, 20, 50, 100), 300, 200, {"smoother": "moment-matching"}

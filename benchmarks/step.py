@@ -15,7 +15,7 @@ import sys
 import time
 
 CASES = {
-    "a_default": dict(latent_dim=2, n_inducing=16, smoother="linearised", length=150, batch=16),
+    "a_default": dict(latent_dim=2, n_inducing=16, length=150, batch=16),
     "a_moment_matching": dict(latent_dim=2, n_inducing=16, smoother="moment-matching", length=150, batch=16),
     "b_particle": dict(latent_dim=3, n_inducing=64, smoother="particle", kernel="matern32", length=100, batch=2),
 }

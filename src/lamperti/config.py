@@ -67,8 +67,12 @@ class ModelConfig(_Config):
     potentials: Literal["emission*encoder", "encoder"] = Field(
         default="emission*encoder", description="exact emission likelihood times encoder, or the paper's encoder alone"
     )
-    smoother: Literal["linearised", "linearised-parallel", "sigma-point", "moment-matching", "particle"] = "linearised"
-    relinearise: int = Field(default=0, ge=0, le=5, description="re-linearisations at the smoothed means")
+    smoother: Literal["sigma-point", "linearised", "linearised-parallel", "moment-matching", "particle"] = Field(
+        default="sigma-point", description="how the drift is made affine around the states; see docs/theory.md"
+    )
+    relinearise: int = Field(
+        default=0, ge=0, le=5, description="re-linearisations at the smoothed means, of smoother = linearised"
+    )
     n_particles: int = Field(default=200, ge=10, description="particles of the particle smoother")
     diffusion_step: Literal["scale-free", "natural"] = Field(
         default="scale-free",
@@ -98,7 +102,7 @@ class FitConfig(_Config):
     encoder_follow: float = Field(
         default=1.0,
         ge=0,
-        description="weight that keeps the encoder's means, where the drift is linearised, on the chain",
+        description="weight that keeps the encoder's means on the chain",
     )
     gauge_at: tuple[int, ...] = Field(
         default=(150, 400), description="iterations at which coordinates are turned (gauge move)"

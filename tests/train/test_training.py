@@ -140,7 +140,7 @@ def test_states_in_a_plane_and_states_that_broke_have_no_gauge():
     assert gauge_transform(np.eye(2), np.full((2, 2), np.nan)) is None
 
 
-@pytest.mark.parametrize("smoother", ["sigma-point", "moment-matching", "particle", "linearised-parallel"])
+@pytest.mark.parametrize("smoother", ["linearised", "moment-matching", "particle", "linearised-parallel"])
 def test_every_smoother_trains(smoother):
     model = MODEL.model_copy(update={"smoother": smoother, "n_particles": 20})
     fitted = lp.fit(data().series, model, FIT.model_copy(update={"max_iterations": 2}))
@@ -163,7 +163,7 @@ _HANG = """
 import sys
 sys.path.insert(0, {benchmarks!r})
 import step
-step.CASES["hang"] = dict(latent_dim=3, n_inducing=64, smoother="linearised", length=100, batch=16)
+step.CASES["hang"] = dict(latent_dim=3, n_inducing=64, length=100, batch=16)
 print(step.run_case("hang", 3, n_samples=4))
 """
 

@@ -52,7 +52,7 @@ def fit(
         n_inducing: inducing inputs of the drift
         encoder: window or conv-gru
         window: samples of the encoder's window
-        smoother: linearised, linearised-parallel, sigma-point, moment-matching or particle
+        smoother: sigma-point, linearised, linearised-parallel, moment-matching or particle
         seed: of everything random
         max_iterations: stop after so many
         max_minutes: stop by the clock

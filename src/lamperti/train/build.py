@@ -133,7 +133,7 @@ def _encoder(config: ModelConfig, skip: HankelSkip, n_channels: int, seed: int) 
 
 
 def make_smoother(
-    name: Literal["linearised", "linearised-parallel", "sigma-point", "moment-matching", "particle"],
+    name: Literal["sigma-point", "linearised", "linearised-parallel", "moment-matching", "particle"],
     *,
     relinearise: int,
     n_particles: int,
