@@ -200,8 +200,9 @@ def masked_spans(key: PRNGKeyArray, n_series: int, length: int, rate: float) -> 
 def make_score(*, n_samples: int):
     """Jitted bound of held-out segments with unmasked potentials: the data terms per transition.
 
-    A chain linearised at the encoder's means is linearised anew at its own smoothed ones. Where the encoder errs on windows that it has not
-    seen, the bound would otherwise say so of the drift, and a good state of the drift would be passed over."""
+    A chain linearised at the encoder's means is linearised anew at its own smoothed ones. Where the encoder errs on
+    windows that it has not seen, the bound would otherwise say so of the drift, and a good state of the drift would be
+    passed over."""
 
     @compiled
     def score(model: LatentSDE, batch: Segment, key: PRNGKeyArray) -> Scalar:
