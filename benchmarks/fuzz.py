@@ -26,7 +26,7 @@ import numpy as np
 import lamperti as lp
 from lamperti.data import Scaler
 from lamperti.results import Config
-from lamperti.train.loop import History
+from lamperti.train.history import History
 
 _WORDS = [
     b"nan",

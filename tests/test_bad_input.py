@@ -131,9 +131,20 @@ FILES = {
 }
 
 
-def _refused(capsys, argv, match):
-    """The command exits with 2 and one line on stderr, which is returned."""
-    assert main([str(a) for a in argv]) == 2
+# What is wrong with the options or the command itself; the rest is wrong with data or files.
+WRONG_OPTIONS = {
+    "unknown option",
+    "option out of range",
+    "option of the wrong type",
+    "unknown kernel",
+    "unknown smoother",
+    "missing configuration",
+}
+
+
+def _refused(capsys, argv, match, code):
+    """The command exits with this code and one line on stderr."""
+    assert main([str(a) for a in argv]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
@@ -145,40 +156,47 @@ def test_fit_refuses_in_one_sentence_and_writes_nothing(case, tmp_path, capsys):
     content, options, match = FILES[case]
     data = tmp_path / "data.csv"
     data.write_text(content)
-    _refused(capsys, ["fit", data, "--out", tmp_path / "run", *options], match)
+    _refused(capsys, ["fit", data, "--out", tmp_path / "run", *options], match, 2 if case in WRONG_OPTIONS else 1)
     assert list(tmp_path.iterdir()) == [data]
 
 
 @pytest.mark.parametrize(
-    ("command", "match"),
+    ("code", "command", "match"),
     [
-        (["fit", "none.csv", "--out", "run"], "none.csv cannot be opened"),
-        (["fit", ".", "--out", "run"], "not a regular file"),
-        (["fit", "--out", "run"], "DATA"),
-        (["fit", "good.csv"], "--out"),
-        (["fit", "good.csv", "--out", "good.csv"], "is a file"),
-        (["fit", "good.csv", "--out", "none/run"], "does not exist"),
-        (["fit", "good.csv", "more.csv", "--out", "run"], "more.csv"),
-        (["forecast", "none", "good.csv", "--out", "f.csv"], "there is no file none"),
-        (["forecast", ".", "good.csv", "--out", "f.csv"], "has no model.safetensors"),
-        (["forecast", "good.csv", "good.csv", "--out", "f.csv"], "not a lamperti model"),
-        (["forecast", "good.csv", "good.csv", "--out", "good.csv"], "is the data itself"),
-        (["forecast", "good.csv", "good.csv", "--out", "."], "is a folder"),
-        (["forecast", "good.csv", "good.csv", "--out", "none/f.csv"], "does not exist"),
-        (["forecast", "good.csv", "good.csv", "--out", "f.csv", "--level", "90"], "--level"),
-        (["simulate", "good.csv", "--out", "s.csv"], "not a lamperti model"),
-        (["embed", "good.csv", "good.csv", "--out", "e.csv"], "not a lamperti model"),
-        (["info", "good.csv"], "not a lamperti model"),
-        (["info"], "RUN"),
-        (["fti"], "fit"),
-        (["--frobnicate"], "--frobnicate"),
-        (["demo", "lorentz"], "Did you mean 'lorenz'"),
-        (["demo", "lorenz", "--minutes", "-1"], "max_minutes"),
+        (1, ["fit", "none.csv", "--out", "run"], "none.csv cannot be opened"),
+        (1, ["fit", ".", "--out", "run"], "not a regular file"),
+        (2, ["fit", "--out", "run"], "DATA"),
+        (2, ["fit", "good.csv"], "--out"),
+        (2, ["fit", "good.csv", "--out", "good.csv"], "is a file"),
+        (2, ["fit", "good.csv", "--out", "none/run"], "does not exist"),
+        (2, ["fit", "good.csv", "more.csv", "--out", "run"], "more.csv"),
+        (1, ["forecast", "none", "good.csv", "--out", "f.csv"], "there is no file none"),
+        (1, ["forecast", ".", "good.csv", "--out", "f.csv"], "has no model.safetensors"),
+        (1, ["forecast", "good.csv", "good.csv", "--out", "f.csv"], "not a lamperti model"),
+        (2, ["forecast", "good.csv", "good.csv", "--out", "good.csv"], "is the data itself"),
+        (2, ["forecast", "good.csv", "good.csv", "--out", "."], "is a folder"),
+        (2, ["forecast", "good.csv", "good.csv", "--out", "none/f.csv"], "does not exist"),
+        (2, ["forecast", "good.csv", "good.csv", "--out", "f.csv", "--level", "90"], "--level"),
+        (1, ["simulate", "good.csv", "--out", "s.csv"], "not a lamperti model"),
+        (1, ["embed", "good.csv", "good.csv", "--out", "e.csv"], "not a lamperti model"),
+        (1, ["export", "good.csv", "m.safetensors"], "not a lamperti model"),
+        (2, ["export", "good.csv", "good.csv"], "is the data itself"),
+        (1, ["resume", "none"], "has no config.json"),
+        (1, ["resume", ".", "good.csv"], "has no config.json"),
+        (2, ["resume", ".", "--sort"], "only with DATA"),
+        (2, ["config", "init", "good.csv"], "exists already"),
+        (2, ["config", "init", "none/a.toml"], "does not exist"),
+        (1, ["info", "good.csv"], "not a lamperti model"),
+        (2, ["info"], "RUN"),
+        (2, ["fti"], "fit"),
+        (2, ["--frobnicate"], "--frobnicate"),
+        (2, ["demo", "lorentz"], "Did you mean 'lorenz'"),
+        (2, ["demo", "lorenz", "--minutes", "-1"], "max_minutes"),
     ],
 )
-def test_commands_refuse_in_one_sentence_and_write_nothing(command, match, tmp_path, capsys, monkeypatch):
+def test_commands_refuse_in_one_sentence_and_write_nothing(code, command, match, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "good.csv").write_text(_csv(GOOD))
-    _refused(capsys, command, match)
+    _refused(capsys, command, match, code)
     assert [p.name for p in tmp_path.iterdir()] == ["good.csv"]
     assert (tmp_path / "good.csv").read_text() == _csv(GOOD)

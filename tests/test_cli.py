@@ -1,6 +1,8 @@
 """The command line, run in this process but for one test of the installed command."""
 
 import dataclasses
+import json
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -15,10 +17,12 @@ import fitted
 import lamperti as lp
 from lamperti.cli import _app, main
 from lamperti.cli._progress import ProgressLine, clock
-from lamperti.cli._run import to_toml, write_run
+from lamperti.cli._run import write_run
 from lamperti.cli._source import Source
+from lamperti.cli._toml import to_toml
 from lamperti.data.options import ReadOptions
 from lamperti.data.writing import write_csv
+from lamperti.runs.commits import commit, committed
 
 fit_code = sys.modules["lamperti.cli.fit"]
 demo_code = sys.modules["lamperti.cli.demo"]
@@ -62,7 +66,8 @@ def test_fit_writes_a_run_that_equals_the_library_and_reports_as_it_goes(place, 
     assert captured.err.count("iteration") == 3
     assert all(word in captured.err for word in ("ELBO", "emission", "entropy", "KL", "validation", "left"))
     assert "3 iterations" in captured.out
-    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["config.toml", "history.csv", "model.safetensors"]
+    files = {"checkpoints", "config.json", "config.toml", "history.csv", "history.jsonl", "lock", "model.safetensors"}
+    assert {p.name for p in (tmp_path / "run").iterdir()} == files
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
     loaded, result = lp.load(tmp_path / "run"), fitted.result()
     np.testing.assert_allclose(loaded.states, result.states, rtol=1e-6, atol=1e-9)
@@ -91,18 +96,18 @@ def test_ctrl_c_before_training_writes_nothing(place, tmp_path, monkeypatch, cap
     assert capsys.readouterr().err == "lamperti: interrupted; nothing was written.\n"
 
 
-def test_failed_training_exits_with_one_and_writes_nothing(place, tmp_path, monkeypatch, capsys):
+def test_failed_training_exits_with_three_and_writes_nothing(place, tmp_path, monkeypatch, capsys):
     def fail(*args, **options):
         raise lp.TrainingError("values are not finite.\nUse a smaller learning_rate.")
 
     monkeypatch.setattr(fit_code, "fit_series", fail)
-    assert _fit(place, tmp_path / "run") == 1
+    assert _fit(place, tmp_path / "run") == 3
     assert not list(tmp_path.iterdir())
     assert capsys.readouterr().err == "lamperti: values are not finite. Use a smaller learning_rate.\n"
 
 
 def test_debug_shows_the_traceback(tmp_path, capsys):
-    assert main(["info", str(tmp_path / "none"), "--debug"]) == 2
+    assert main(["info", str(tmp_path / "none"), "--debug"]) == 1
     err = capsys.readouterr().err
     assert "Traceback" in err and err.splitlines()[-1].startswith("lamperti: there is no file")
 
@@ -110,8 +115,9 @@ def test_debug_shows_the_traceback(tmp_path, capsys):
 def test_options_overrule_the_configuration_file(place, tmp_path, monkeypatch):
     seen = {}
 
-    def pretend(series, model, fit, *, progress):
+    def pretend(series, model, fit, *, run, **options):
         seen.update(model=model, fit=fit, n=len(series))
+        run.mkdir()
         return fitted.result()
 
     monkeypatch.setattr(fit_code, "fit_series", pretend)
@@ -121,21 +127,96 @@ def test_options_overrule_the_configuration_file(place, tmp_path, monkeypatch):
     assert seen["fit"] == fitted.FIT.model_copy(update={"max_minutes": 0.5, "seed": 7})
 
 
-def test_a_model_is_only_replaced_when_asked(place, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(fit_code, "fit_series", lambda *args, **options: fitted.result())
+def test_a_killed_run_is_resumed_or_overwritten_from_where_it_says_its_data_is(place, tmp_path, monkeypatch, capsys):
+    """The run stops after its second commit, with nothing but its commits; then it goes on to the same model."""
+
+    def stop(self, record):
+        if record.iteration == 2:
+            raise RuntimeError("power cut")
+
     folder = tmp_path / "run"
-    assert _fit(place, folder) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressLine, "__call__", stop)
+        assert _fit(place, folder) == 1
+    assert capsys.readouterr().err.startswith("lamperti: unexpected RuntimeError: power cut. Run it again with --debug")
     (folder / "notes.txt").write_text("mine")
+    assert main(["info", str(folder)]) == 0
+    assert "2 of at most 3 iterations committed" in capsys.readouterr().out
     assert _fit(place, folder) == 2
     assert "--overwrite" in capsys.readouterr().err
-    assert _fit(place, folder, "--overwrite") == 0
+    elsewhere = shutil.copytree(folder, tmp_path / "copy")
+    (committed(folder / "checkpoints")[0] / "state.json").write_text("{}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert main(["resume", str(folder), "--json", "--quiet"]) == 0
+    captured = capsys.readouterr()
+    (note,) = captured.err.splitlines()
+    assert note.startswith("lamperti: note: the commit") and "damaged and passed over" in note
+    assert json.loads(captured.out)["iterations"] == 3
+    np.testing.assert_array_equal(lp.load(folder).states, fitted.result().states)
     assert (folder / "notes.txt").read_text() == "mine"
-    assert list(tmp_path.iterdir()) == [folder]
+    (tmp_path / "other.csv").write_text((place / "data.csv").read_text().replace("\n0.1,", "\n0.11,"))
+    assert main(["resume", str(elsewhere), str(tmp_path / "other.csv")]) == 1
+    assert "not the data that the run was started with: its values or times differ" in capsys.readouterr().err
 
 
-def test_forecast_writes_what_the_library_gives(place, run, tmp_path):
+def test_a_second_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, place, capsys):
+    def interrupt(*args, run, **options):
+        commit(run / "checkpoints", {"state": b""})
+        raise KeyboardInterrupt
+
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    monkeypatch.setattr(fit_code, "fit_series", interrupt)
+    assert _fit(place, tmp_path / "run") == 130
+    assert f"Go on with: lamperti resume {tmp_path / 'run'}" in capsys.readouterr().err
+
+
+def test_sigterm_exits_with_143(monkeypatch, place, tmp_path):
+    history = dataclasses.replace(fitted.result().history, status="terminated")
+    result = dataclasses.replace(fitted.result(), history=history)
+    monkeypatch.setattr(fit_code, "fit_series", lambda *args, **options: result)
+    (tmp_path / "run").mkdir()
+    assert _fit(place, tmp_path / "run") == 143
+
+
+def test_a_configuration_file_has_every_option_with_its_default(tmp_path, capsys):
+    file = tmp_path / "all.toml"
+    assert main(["config", "init", str(file)]) == 0
+    assert f"--config {file}" in capsys.readouterr().out
+    text = file.read_text()
+    for cls, table in ((lp.ModelConfig, "model"), (lp.FitConfig, "fit")):
+        assert cls.from_toml(file, table) == cls()
+        assert all(
+            f"{name} =" in text and (field.description or "") in text for name, field in cls.model_fields.items()
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[fit]\nlearning_rat = 1\n", "Did you mean 'learning_rate'?"),
+        ("[modle]\n", "unknown table or entry 'modle'"),
+        ("model = 3\n", "must be a table"),
+        ("[model\n", "not a readable TOML file"),
+    ],
+)
+def test_a_wrong_configuration_file_is_refused_with_the_way_out(text, said, place, tmp_path, capsys):
+    (tmp_path / "a.toml").write_text(text)
+    command = ["fit", str(place / "data.csv"), "--config", str(tmp_path / "a.toml"), "--out", str(tmp_path / "run")]
+    assert main(command) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_export_writes_one_file_that_is_the_same_model(run, tmp_path, capsys):
+    assert main(["export", str(run), str(tmp_path / "one.safetensors"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"] == ["y"]
+    np.testing.assert_array_equal(lp.load(tmp_path / "one.safetensors").states, fitted.result().states)
+
+
+def test_forecast_writes_what_the_library_gives(place, run, tmp_path, capsys):
     command = ["forecast", run, place / "data.csv", "--id", "who", "--horizon", 5, "--samples", 4, "--out"]
-    assert main([str(a) for a in [*command, tmp_path / "f.csv"]]) == 0
+    assert main([str(a) for a in [*command, tmp_path / "f.csv", "--json"]]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 20
     table = pd.read_csv(tmp_path / "f.csv")
     assert list(table) == ["series", "time", "y_mean", "y_sd", "y_median", "y_lower", "y_upper"]
     expected = lp.forecast(fitted.result(), fitted.data().series[1], horizon=5, n_samples=4)
@@ -169,7 +250,7 @@ def test_embed_writes_states_and_covariances(place, run, tmp_path):
 def test_forecast_reads_the_channels_of_the_model(run, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("time,z\n" + "".join(f"{i},{i % 3}\n" for i in range(20)))
     command = ["forecast", run, tmp_path / "other.csv", "--out", tmp_path / "f.csv"]
-    assert main([str(a) for a in command]) == 2
+    assert main([str(a) for a in command]) == 1
     assert "there is no column 'y'" in capsys.readouterr().err
     assert not (tmp_path / "f.csv").exists()
 
@@ -194,7 +275,7 @@ def test_check_says_what_was_understood(place, tmp_path, capsys):
 
 def test_check_names_options_as_the_command_line_has_them(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("time,x\n1,1\n0,2\n")
-    assert main(["check", str(tmp_path / "a.csv")]) == 2
+    assert main(["check", str(tmp_path / "a.csv")]) == 1
     assert "read them with --sort." in capsys.readouterr().err
     assert main(["check", str(tmp_path / "a.csv"), "--units", "x"]) == 2
     assert "channel=unit pairs" in capsys.readouterr().err
@@ -209,6 +290,18 @@ def test_info_says_what_was_learned(run, capsys):
     assert main(["info", str(run)]) == 0
     out = capsys.readouterr().out
     assert all(word in out for word in ("latent dimension", "se kernel, 8 inducing", "window 6", "3 iterations"))
+    assert main(["info", str(run), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["training"]["status"] == "max_iterations" and facts["model"]["n_inducing"] == 8
+
+
+def test_info_tells_what_the_numerical_guard_did(tmp_path, capsys):
+    history = dataclasses.replace(fitted.result().history, events=[])
+    for iteration in (2, 3):
+        history.note(iteration, "refused step")
+    lp.save(dataclasses.replace(fitted.result(), history=history), tmp_path / "model")
+    assert main(["info", str(tmp_path / "model")]) == 0
+    assert "2 × refused step (first at iteration 2)" in capsys.readouterr().out
 
 
 def test_demo_writes_figures_and_the_model(tmp_path, monkeypatch, capsys):
@@ -256,7 +349,7 @@ def test_help_and_version_are_answered(capsys):
     assert capsys.readouterr().out.strip() == lp.__version__
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(name in out for name in ("check", "demo", "fit", "forecast", "simulate", "embed", "info"))
+    assert all(name in out for name in ("check", "fit", "resume", "info", "export", "config", "--install-completion"))
 
 
 def test_time_left_is_told_in_minutes_and_after_an_hour_in_hours():

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pickle
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -169,9 +170,26 @@ def test_weights_that_are_not_finite_are_refused_in_spite_of_a_good_checksum(mod
         lp.load(model_file)
 
 
+def test_the_first_format_is_read_for_ever():
+    """Written by lamperti 0.1.0 with format 1, before there were units, repairs and events."""
+    loaded = lp.load(Path(__file__).parent / "fixtures" / "model-v1.safetensors")
+    assert loaded.names == ("y",) and loaded.units == ("",) and loaded.repairs == () and loaded.history.events == []
+    assert [r.iteration for r in loaded.history.records] == [1, 2, 3]
+    forecast = lp.forecast(loaded, fitted.data().series[0], horizon=5, n_samples=4, n_particles=20)
+    expected = [-0.20383461923288854, -0.3025713377242173, -0.2698260736988972, -0.5063232643608127, -0.20506379322828]
+    np.testing.assert_allclose(forecast.mean[:, 0], expected, rtol=1e-6)
+
+
+def test_units_and_repairs_survive(tmp_path):
+    labels = {"units": ("mV",), "time_unit": "s", "repairs": ("rows were put in order of time",)}
+    lp.save(dataclasses.replace(fitted.result(), **labels), tmp_path / "model")
+    loaded = lp.load(tmp_path / "model")
+    assert {name: getattr(loaded, name) for name in labels} == labels
+
+
 def test_a_newer_format_names_the_version_that_wrote_it(model_file):
     content, arrays = _parts(model_file)
-    _forge(model_file, content | {"schema": 2, "version": "9.9"}, arrays)
+    _forge(model_file, content | {"schema": 3, "version": "9.9"}, arrays)
     with pytest.raises(lp.ModelFileError, match=r"lamperti 9\.9 .*newer"):
         lp.load(model_file)
 
@@ -202,6 +220,11 @@ def test_arrays_that_the_configuration_does_not_ask_for_are_refused(model_file):
         {"time_unit": "soon"},
         {"time_unit": -1.0},
         {"fit": {"unknown": 1}},
+        {"units": ["mV", "V"]},
+        {"units": [3]},
+        {"repairs": None},
+        {"schema": 0},
+        {"schema": 1, "history": None},
     ],
 )
 def test_a_header_that_makes_no_sense_is_refused(model_file, change):

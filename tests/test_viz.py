@@ -15,7 +15,7 @@ import lamperti as lp
 from lamperti import viz
 from lamperti.data.scaling import Scaler
 from lamperti.results import Config
-from lamperti.train.loop import History
+from lamperti.train.history import History
 
 
 def _untrained(dim):

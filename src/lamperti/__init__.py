@@ -15,10 +15,11 @@ from lamperti._errors import (  # noqa: E402 - jax must be configured before any
     LampertiError,
     LampertiWarning,
     ModelFileError,
+    RunError,
     SeriesError,
     TrainingError,
 )
-from lamperti.api import build, embed, fit, forecast, simulate  # noqa: E402
+from lamperti.api import build, embed, fit, forecast, resume, simulate  # noqa: E402
 from lamperti.config import FitConfig, ModelConfig  # noqa: E402
 from lamperti.data import systems  # noqa: E402
 from lamperti.data.checking import Check, check  # noqa: E402
@@ -44,6 +45,7 @@ __all__ = [
     "LatentSDE",
     "ModelConfig",
     "ModelFileError",
+    "RunError",
     "Series",
     "SeriesError",
     "Simulation",
@@ -55,6 +57,7 @@ __all__ = [
     "forecast",
     "load",
     "read",
+    "resume",
     "save",
     "simulate",
     "systems",

@@ -3,6 +3,8 @@
 Each message says what was wrong, what was found and how to mend it; the command line prints it as it is.
 """
 
+from typing import Any
+
 
 class LampertiError(Exception):
     """Root of everything that lamperti raises on purpose."""
@@ -21,7 +23,15 @@ class CapabilityError(LampertiError, TypeError):
 
 
 class TrainingError(LampertiError, RuntimeError):
-    """Training could not go on; the message says what to change."""
+    """Training could not go on; the message says what to change. ``history`` (if any) tells what led to it."""
+
+    def __init__(self, message: str, history: Any = None):
+        super().__init__(message)
+        self.history = history
+
+
+class RunError(LampertiError, RuntimeError):
+    """The folder of a run cannot be written or read, is in use, or does not go with the data."""
 
 
 class ModelFileError(LampertiError, ValueError):

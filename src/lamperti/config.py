@@ -28,8 +28,11 @@ class _Config(BaseModel):
             raise ConfigError(f"{path} is not a readable TOML file: {error}") from None
         unknown = sorted(set(values) - {"model", "fit"})
         if unknown:
-            raise ConfigError(f"{path} has an unknown table [{unknown[0]}]. Use [model] and [fit].")
-        return cls(**values.get(table, {}))
+            raise ConfigError(f"{path} has an unknown table or entry {unknown[0]!r}. Use the tables [model] and [fit].")
+        options = values.get(table, {})
+        if not isinstance(options, dict):
+            raise ConfigError(f"{path}: {table} must be a table; write [{table}] on a line and its options below.")
+        return cls(**options)
 
 
 class ModelConfig(_Config):

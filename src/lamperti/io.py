@@ -4,7 +4,6 @@ Nothing in a file is ever run. The model is rebuilt from its configuration, whic
 every array; a file whose arrays differ in any of them, are not finite, or do not match the checksum is refused.
 """
 
-import dataclasses
 import hashlib
 import json
 import math
@@ -15,7 +14,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
@@ -27,15 +25,13 @@ from lamperti.data.files import atomic_write
 from lamperti.data.scaling import Scaler
 from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
+from lamperti.train.arrays import Arrays, copied, filled, is_array, named
 from lamperti.train.build import skeleton
-from lamperti.train.loop import History, Record
+from lamperti.train.history import pack_history, unpack_history
 
 MODEL_NAME = "model.safetensors"  # of the model file in the folder of a run
-SCHEMA = 1
+SCHEMA = 2
 _FORMAT = "lamperti-model"
-_SHORT_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # JSON itself has no such numbers
-
-Arrays = dict[str, np.ndarray]
 
 
 def save(result: FitResult, path: str | os.PathLike) -> None:
@@ -55,7 +51,7 @@ def save(result: FitResult, path: str | os.PathLike) -> None:
             "this model was put together by hand and does not follow its configuration, so it could not be rebuilt "
             "from a file. Save results of lamperti.fit, with the model as it was fitted."
         )
-    arrays = {f"model.{name}": np.asarray(leaf) for name, leaf in _named(result.model).items()}
+    arrays = copied(result.model, "model")
     arrays |= {"scaler.shift": result.scaler.shift, "scaler.scale": result.scaler.scale, "states": result.states}
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = {
@@ -65,9 +61,12 @@ def save(result: FitResult, path: str | os.PathLike) -> None:
         "model": result.config.model.model_dump(mode="json"),
         "fit": result.config.fit.model_dump(mode="json"),
         "names": list(result.names),
+        "units": list(result.units or [""] * len(result.names)),
+        "repairs": list(result.repairs),
         "time_unit": result.scaler.time_unit,
+        "time_unit_name": result.time_unit,
         "realised": _is_real(result),
-        "history": _pack_history(result.history),
+        "history": pack_history(result.history),
     }
     header = json.dumps(content, allow_nan=False, separators=(",", ":"))
     try:
@@ -100,11 +99,17 @@ def _read(file: Path) -> FitResult:
         metadata = opened.metadata() or {}
         content = _content(metadata)
         try:
+            content = _migrated(content)
             config = Config(ModelConfig(**content["model"]), FitConfig(**content["fit"]))
             names = tuple(str(name) for name in content["names"])
             blank = _skeleton(config.model, len(names), bool(content["realised"]))
-            history = _unpack_history(content["history"])
+            history = unpack_history(content["history"])
             time_unit = float(content["time_unit"])
+            labels = {
+                "units": _texts(content["units"], len(names)),
+                "time_unit": str(content["time_unit_name"]),
+                "repairs": _texts(content["repairs"]),
+            }
         except (AttributeError, KeyError, TypeError, ValueError, ConfigError) as error:
             raise ModelFileError(f"its header is damaged ({type(error).__name__}: {error}).") from None
         arrays = _arrays(opened, _expected(blank, len(names)))
@@ -115,9 +120,9 @@ def _read(file: Path) -> FitResult:
             raise ModelFileError(f"the array {name!r} holds values that are not finite. Train the model again.")
     if not (0.0 < time_unit < math.inf):
         raise ModelFileError(f"its time unit is {time_unit}, which is not a positive number.")
-    model = _filled(blank, arrays)
+    model = filled(blank, arrays, "model")
     scaler = Scaler(arrays["scaler.shift"], arrays["scaler.scale"], time_unit)
-    return FitResult(model, history, config, scaler, names, arrays["states"])
+    return FitResult(model, history, config, scaler, names, arrays["states"], **labels)
 
 
 def _content(metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -134,6 +139,29 @@ def _content(metadata: Mapping[str, str]) -> dict[str, Any]:
             f"formats up to {SCHEMA}. Install a newer lamperti."
         )
     return content
+
+
+def _migrated(content: dict[str, Any]) -> dict[str, Any]:
+    """The header as the present format has it, one step of its history at a time."""
+    while content["schema"] < SCHEMA:
+        content = _MIGRATIONS[content["schema"]](content) | {"schema": content["schema"] + 1}
+    return content
+
+
+def _from_1(content: dict[str, Any]) -> dict[str, Any]:
+    """Format 1 had no units, no repairs and no events."""
+    history = {**content["history"], "events": {"iteration": [], "kind": [], "count": []}}
+    return content | {"units": [""] * len(content["names"]), "time_unit_name": "", "repairs": [], "history": history}
+
+
+_MIGRATIONS = {1: _from_1}
+
+
+def _texts(values: Any, length: int | None = None) -> tuple[str, ...]:
+    texts = tuple(values)
+    if not all(isinstance(text, str) for text in texts) or length not in (None, len(texts)):
+        raise ValueError(f"{values!r} are not texts, one a channel")
+    return texts
 
 
 def _arrays(opened: Any, expected: Mapping[str, tuple[np.dtype, tuple[int | None, ...]]]) -> Arrays:
@@ -157,7 +185,7 @@ def _arrays(opened: Any, expected: Mapping[str, tuple[np.dtype, tuple[int | None
 
 
 def _expected(blank: LatentSDE, n_channels: int) -> dict[str, tuple[np.dtype, tuple[int | None, ...]]]:
-    expected = {f"model.{name}": (leaf.dtype, leaf.shape) for name, leaf in _named(blank).items()}
+    expected = {name: (leaf.dtype, leaf.shape) for name, leaf in named(blank, "model").items()}
     real = np.dtype(float)
     return expected | {
         "scaler.shift": (real, (n_channels,)),
@@ -189,49 +217,7 @@ def _is_real(result: FitResult) -> bool:
     return not isinstance(result.model.dynamics.amplitude, PositiveParam)
 
 
-def _is_array(leaf: Any) -> bool:
-    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
-
-
 def _structure(model: LatentSDE) -> Any:
     """Everything about a model but the values of its arrays."""
     leaves, structure = jax.tree.flatten(model)
-    return structure, [(leaf.shape, leaf.dtype) if _is_array(leaf) else leaf for leaf in leaves]
-
-
-def _named(model: LatentSDE) -> dict[str, Any]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path(model)
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves if _is_array(leaf)}
-
-
-def _filled(blank: LatentSDE, arrays: Arrays) -> LatentSDE:
-    leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
-    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
-    filled = [
-        jnp.asarray(arrays[f"model.{name}"]) if _is_array(leaf) else leaf
-        for name, (_, leaf) in zip(names, leaves, strict=True)
-    ]
-    return jax.tree.unflatten(structure, filled)
-
-
-def _pack_history(history: History) -> dict[str, Any]:
-    """Records by column, so that no name is written twice."""
-    columns = [field.name for field in dataclasses.fields(Record)]
-    plain = {field.name: _pack(getattr(history, field.name)) for field in dataclasses.fields(history)[1:]}
-    return {**plain, "records": {name: [_pack(getattr(r, name)) for r in history.records] for name in columns}}
-
-
-def _unpack_history(content: Mapping[str, Any]) -> History:
-    plain = {name: _unpack(value) for name, value in content.items() if name != "records"}
-    columns = content["records"]
-    rows = zip(*columns.values(), strict=True)
-    records = [Record(**{name: _unpack(v) for name, v in zip(columns, row, strict=True)}) for row in rows]
-    return History(records=records, **plain)
-
-
-def _pack(value: Any) -> Any:
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _unpack(value: Any) -> Any:
-    return _SHORT_FLOATS.get(value, value) if isinstance(value, str) else value
+    return structure, [(leaf.shape, leaf.dtype) if is_array(leaf) else leaf for leaf in leaves]

@@ -11,7 +11,7 @@ from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.scaling import Scaler
 from lamperti.forecasting import diffusion_moments, drift_moments
 from lamperti.model import LatentSDE
-from lamperti.train.loop import History
+from lamperti.train.history import History
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,9 @@ class FitResult:
     scaler: Scaler
     names: tuple[str, ...]
     states: Float[np.ndarray, "K D"]  # a sample of the states that the training data went through
+    units: tuple[str, ...] = ()  # one a channel, "" where none was given
+    time_unit: str = ""
+    repairs: tuple[str, ...] = ()  # what was done to the training data on request, a sentence each
 
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the drift dx/dt at latent points x [..., D], per unit of the user's time."""

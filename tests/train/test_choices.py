@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import lamperti as lp
-from lamperti.api import _hold_out
 from lamperti.data import Track
+from lamperti.fitting import _hold_out
 from lamperti.train.build import choose
 
 

@@ -12,8 +12,8 @@ import pytest
 from tests.fitted import FIT, MODEL, data, result
 
 import lamperti as lp
-from lamperti.api import _settings
 from lamperti.data import Scaler, Track, segment
+from lamperti.fitting import settings_of
 from lamperti.train.build import build_model, choose
 from lamperti.train.gauge import change_coordinates, gauge_transform
 from lamperti.train.loop import as_segment, train
@@ -63,8 +63,12 @@ def test_step_that_is_not_finite_is_refused_and_changes_nothing(setting):
 def test_training_that_stays_not_finite_stops_with_a_diagnosis(setting, tracks):
     model, segments, _, _ = setting
     broken = eqx.tree_at(lambda m: m.dynamics.jitter, model, jnp.asarray(jnp.nan))
-    with pytest.raises(lp.TrainingError, match="learning_rate"):
-        train(broken, segments, None, _settings(FIT.model_copy(update={"max_iterations": 100})))
+    with pytest.raises(lp.TrainingError, match="learning_rate") as caught:
+        train(broken, segments, None, settings_of(FIT.model_copy(update={"max_iterations": 100})))
+    # Five refusals before each of three returns, and five more; every return raises the jitter once.
+    counts = {"refused step": 20, "rollback": 3, "raised jitter": 3}
+    assert caught.value.history.counts() == counts
+    assert [e.iteration for e in caught.value.history.events if e.kind == "rollback"] == [5, 10, 15]
 
 
 def test_ctrl_c_returns_what_was_learned_so_far():

@@ -1,4 +1,4 @@
-"""The command line: ``lamperti check | demo | fit | forecast | simulate | embed | info``."""
+"""The command line: ``lamperti check | demo | fit | resume | forecast | simulate | embed | info | export | config``."""
 
 from lamperti.cli._app import main
 

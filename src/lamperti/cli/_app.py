@@ -1,6 +1,7 @@
 """The application: its commands, and how whatever goes wrong is told in one sentence.
 
-Exit codes   0 done      1 training failed      2 bad input, option or file      130 Ctrl-C (what was learned is saved)
+Exit codes   0 done   1 data or a file cannot be used   2 wrong option or command   3 training stopped with a diagnosis
+             130 Ctrl-C, 143 SIGTERM (what was learned is kept)
 """
 
 import sys
@@ -11,46 +12,64 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError
 
 import lamperti
-from lamperti._errors import LampertiError, LampertiWarning, SeriesError, TrainingError
+from lamperti._errors import ConfigError, LampertiError, LampertiWarning, SeriesError, TrainingError
 from lamperti._text import visible
+from lamperti.cli._say import quietly
 from lamperti.cli._source import as_flags
 from lamperti.cli.bench import bench
 from lamperti.cli.check import check
+from lamperti.cli.config import config
 from lamperti.cli.demo import demo
 from lamperti.cli.fit import fit
-from lamperti.cli.use import embed, forecast, info, simulate
+from lamperti.cli.info import info
+from lamperti.cli.runs import export, resume
+from lamperti.cli.use import embed, forecast, simulate
 
 app = App(
     name="lamperti",
     help="The state space of a partly observed system, learned as a stochastic differential equation.",
-    help_epilogue="With --debug, errors come with a traceback.",
+    help_epilogue="With --quiet, only results and errors are told; with --debug, errors come with a traceback.",
     version=lamperti.__version__,
     suppress_keyboard_interrupt=False,
 )
-for _command in (check, demo, fit, forecast, simulate, embed, info):
+for _command in (check, demo, fit, resume, forecast, simulate, embed, info, export, config):
     app.command(_command)
 app.command(bench)
+app.register_install_completion_command()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the value is the exit code."""
     tokens = list(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in tokens
-    tokens = [token for token in tokens if token != "--debug"]
-    with warnings.catch_warnings():
+    debug, quiet = "--debug" in tokens, "--quiet" in tokens
+    tokens = [token for token in tokens if token not in ("--debug", "--quiet")]
+    with warnings.catch_warnings(), quietly(quiet):
         warnings.showwarning = _show_warning
         try:
             return app(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0
         except (LampertiError, CycloptsError, OSError) as error:
-            return _explain(error, 1 if isinstance(error, TrainingError) else 2, debug)
+            return _explain(error, _exit_code(error), debug)
         except KeyboardInterrupt as error:
             return _explain(error, 130, debug)
+        except Exception as error:  # a fault of ours: still one sentence, and the way to tell us of it
+            return _explain(error, 1, debug)
+
+
+def _exit_code(error: Exception) -> int:
+    if isinstance(error, TrainingError):
+        return 3
+    return 2 if isinstance(error, ConfigError | CycloptsError) else 1
 
 
 def _explain(error: BaseException, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    message = "interrupted; nothing was written." if isinstance(error, KeyboardInterrupt) else str(error)
+    if isinstance(error, KeyboardInterrupt):
+        message = str(error) or "interrupted; nothing was written."
+    elif isinstance(error, LampertiError | CycloptsError | OSError):
+        message = str(error)
+    else:
+        message = f"unexpected {type(error).__name__}: {error}. Run it again with --debug, and report what it says."
     if isinstance(error, SeriesError):
         message = as_flags(message)
     if isinstance(error, OSError) and error.strerror:

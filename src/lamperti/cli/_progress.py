@@ -7,21 +7,22 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lamperti.train.loop import Record
+from lamperti.cli._say import is_quiet
+from lamperti.train.history import Record
 
 
 class ProgressLine:
     """Used as a context; called with each record of the history."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False, markup=False)
+        self.console = Console(stderr=True, highlight=False, markup=False, quiet=is_quiet())
         self.latest: Record | None = None
         self.best = -float("inf")
         self.began = self.reported = time.monotonic()
         self.live = Live(get_renderable=self._line, console=self.console, refresh_per_second=2, transient=True)
 
     def __enter__(self) -> "ProgressLine":
-        if self.console.is_terminal:
+        if self.console.is_terminal and not is_quiet():
             self.live.start()
         return self
 

@@ -1,24 +1,42 @@
-"""What is kept of a run: the model, its history and the configuration in force."""
+"""What is kept of a run beside its model, and what is told of it."""
 
 import dataclasses
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lamperti.cli._say import say
+from lamperti.cli._toml import to_toml
 from lamperti.data.files import atomic_write
 from lamperti.data.writing import write_csv
 from lamperti.io import MODEL_NAME, save
-from lamperti.results import Config, FitResult
-from lamperti.train.loop import History, Record
+from lamperti.results import FitResult
+from lamperti.runs.commits import committed
+from lamperti.runs.folder import CHECKPOINTS
+from lamperti.train.history import History, Record
+
+_ENDS = {
+    "patience": "stopped by patience",
+    "max_iterations": "all iterations done",
+    "max_minutes": "stopped by the clock",
+    "interrupted": "interrupted",
+    "terminated": "asked to end",
+}
+_EXIT_CODES = {"interrupted": 130, "terminated": 143}
 
 
 def write_run(result: FitResult, folder: Path) -> None:
     """model.safetensors, history.csv and config.toml, which ``lamperti fit --config`` reads."""
+    write_tables(result, folder)
+    save(result, folder / MODEL_NAME)
+
+
+def write_tables(result: FitResult, folder: Path) -> None:
     atomic_write(folder / "config.toml", to_toml(result.config).encode())
     write_history(result.history, folder / "history.csv")
-    save(result, folder / MODEL_NAME)
 
 
 def write_history(history: History, path: Path) -> None:
@@ -30,31 +48,52 @@ def _column(values: list[Any]) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in values])
 
 
-def to_toml(config: Config) -> str:
-    """The configuration as TOML; what is None is left out, which means the same."""
-    tables = {"model": config.model, "fit": config.fit}
-    lines = []
-    for name, table in tables.items():
-        lines.append(f"[{name}]")
-        lines += [f"{key} = {_toml(value)}" for key, value in table.model_dump().items() if value is not None]
-        lines.append("")
-    return "\n".join(lines)
+@contextmanager
+def interruptible(folder: Path) -> Iterator[None]:
+    """An interrupt at once says whether there is something to go on from."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if committed(folder / CHECKPOINTS):
+            raise KeyboardInterrupt(
+                f"interrupted; what was committed is kept. Go on with: lamperti resume {folder}"
+            ) from None
+        raise
 
 
-def _toml(value: Any) -> str:
-    # JSON's strings, numbers, booleans and lists of them are TOML's.
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+def conclude(result: FitResult, folder: Path, *, as_json: bool) -> int:
+    """Write the tables of a run, say how it ended; the value is the exit code."""
+    write_tables(result, folder)
+    status = result.history.status
+    go_on = f" Go on with: lamperti resume {folder}" if status in _EXIT_CODES else ""
+    say(f"{folder}: {summary(result)}.{go_on}", {"out": str(folder)} | training_facts(result), as_json=as_json)
+    return _EXIT_CODES.get(status, 0)
 
 
 def summary(result: FitResult) -> str:
     """One sentence on how training ended."""
     h = result.history
     last = h.records[-1].iteration if h.records else 0
-    ends = {
-        "patience": "stopped by patience",
-        "max_iterations": "all iterations done",
-        "max_minutes": "stopped by the clock",
-        "interrupted": "interrupted",
-    }
     kept = f"best validation {h.best_score:.4f}, iteration {h.best_iteration} kept" if h.records else "not validated"
-    return f"{last} iterations in {h.seconds:.0f} s ({ends.get(h.status, h.status)}), {kept}"
+    return f"{last} iterations in {h.seconds:.0f} s ({_ENDS.get(h.status, h.status)}), {kept}"
+
+
+def guard_summary(history: History) -> str:
+    """What the numerical guard had to do, and when it began to."""
+    parts = []
+    for kind, count in history.counts().items():
+        first = next(event.iteration for event in history.events if event.kind == kind)
+        parts.append(f"{count} × {kind} (first at iteration {first})")
+    return ", ".join(parts) or "nothing to do"
+
+
+def training_facts(result: FitResult) -> dict[str, Any]:
+    h = result.history
+    return {
+        "status": h.status,
+        "iterations": h.records[-1].iteration if h.records else 0,
+        "best_iteration": h.best_iteration,
+        "best_score": h.best_score,
+        "seconds": h.seconds,
+        "events": h.counts(),
+    }

@@ -36,7 +36,7 @@ def check(
 ) -> int:
     """Say what was understood of a file: series, channels, sampling, scales, suspected problems, suggested lag.
 
-    Exits with 0 when `lamperti fit` would take the data, with 2 when it would refuse it.
+    Exits with 0 when `lamperti fit` would take the data, with 1 when it would refuse it.
 
     Args:
         data: CSV, TSV, Parquet, NetCDF, HDF5, NPY or NPZ file, or Zarr folder
@@ -55,7 +55,7 @@ def check(
         _print_json(found)
     else:
         _print(visible(str(data)), series, found, plot=plot)
-    return 0 if found.ok else 2
+    return 0 if found.ok else 1
 
 
 def _print_json(found: Check) -> None:

@@ -16,6 +16,7 @@ from lamperti.api import forecast, simulate
 from lamperti.cli._output import output_folder
 from lamperti.cli._progress import ProgressLine
 from lamperti.cli._run import summary, write_run
+from lamperti.cli._say import is_quiet
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data import systems
 from lamperti.data.systems import Simulated
@@ -73,7 +74,7 @@ def demo(
     setting = _SYSTEMS[name]
     place = Path(f"demo-{name}") if out is None else out
     fit_config = FitConfig(seed=seed, max_minutes=minutes, max_iterations=max_iterations)
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, quiet=is_quiet())
     with output_folder(place, overwrite=True) as folder:
         data = setting.simulate(_N_TRAIN + _N_SHOWN, setting.n_samples, setting.dt, observation_noise=_NOISE, seed=seed)
         console.print(

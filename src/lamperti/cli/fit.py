@@ -4,13 +4,10 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from lamperti._text import visible
 from lamperti.api import fit as fit_series
-from lamperti.cli._output import output_folder
 from lamperti.cli._progress import ProgressLine
-from lamperti.cli._run import summary, write_run
+from lamperti.cli._run import conclude, interruptible
 from lamperti.cli._source import Source
 from lamperti.config import FitConfig, ModelConfig
 
@@ -38,15 +35,17 @@ def fit(
     segment_length: int | None = None,
     learning_rate: float | None = None,
     overwrite: bool = False,
+    json: bool = False,
 ) -> int:
     """Learn a model from a table of series and write it to a folder.
 
-    The folder gets model.safetensors, history.csv and config.toml. Ctrl-C stops and keeps what was learned.
+    The folder gets model.safetensors, history.jsonl, config.toml and checkpoints. Ctrl-C stops and keeps what was
+    learned; lamperti resume goes on from there.
 
     Args:
         data: file of data; lamperti check says how it is understood
         out: folder of the run
-        config: TOML file with tables [model] and [fit]; the options below overrule it
+        config: TOML file with tables [model] and [fit] (lamperti config init writes one); the options below overrule it
         latent_dim: latent dimension; chosen from the data when left out
         kernel: se, matern32, matern52, ... or sums as se+linear
         n_inducing: inducing inputs of the drift
@@ -59,7 +58,8 @@ def fit(
         batch_size: segments an iteration
         segment_length: samples of a segment
         learning_rate: Adam's, for the networks
-        overwrite: replace the model in the folder
+        overwrite: replace the run in the folder
+        json: print one JSON object when done
     """
     model_options = {
         "latent_dim": latent_dim,
@@ -80,12 +80,12 @@ def fit(
     model_config = _configured(ModelConfig, config, "model", model_options)
     fit_config = _configured(FitConfig, config, "fit", fit_options)
     series = source.read(data)
-    with output_folder(out, overwrite=overwrite) as folder:
-        with ProgressLine() as progress:
-            result = fit_series(series, model_config, fit_config, progress=progress)
-        write_run(result, folder)
-    Console(highlight=False, markup=False).print(f"{visible(str(out))}: {summary(result)}.", soft_wrap=True)
-    return 130 if result.history.status == "interrupted" else 0
+    origin = {"path": str(data.absolute()), "options": source.options()}
+    with interruptible(out), ProgressLine() as progress:
+        result = fit_series(
+            series, model_config, fit_config, progress=progress, run=out, overwrite=overwrite, origin=origin
+        )
+    return conclude(result, out, as_json=json)
 
 
 def _configured(cls: type[C], file: Path | None, table: str, options: dict[str, Any]) -> C:

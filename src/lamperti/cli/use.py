@@ -1,22 +1,17 @@
-"""Commands that use a fitted model: ``lamperti forecast``, ``simulate``, ``embed`` and ``info``."""
+"""Commands that use a fitted model: ``lamperti forecast``, ``simulate`` and ``embed``."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from lamperti import api
 from lamperti._errors import ConfigError
-from lamperti._text import visible
 from lamperti.cli._output import check_output_file
-from lamperti.cli._run import summary
+from lamperti.cli._say import say
 from lamperti.cli._source import Source
 from lamperti.data.writing import write_csv
-from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.io import load
 
 Run = Annotated[Path, Parameter(name="RUN")]
@@ -36,6 +31,7 @@ def forecast(
     level: float = 0.9,
     seed: int = 0,
     source: Source = _DEFAULT_SOURCE,
+    json: bool = False,
 ) -> None:
     """Forecast the future of each series in a table: mean, sd, median and interval of every channel.
 
@@ -47,6 +43,7 @@ def forecast(
         samples: paths drawn
         level: probability of the interval
         seed: of the draws
+        json: print one JSON object when done
     """
     if not 0.0 < level < 1.0:
         raise ConfigError(f"--level must lie between 0 and 1; got {level:g}.")
@@ -60,7 +57,7 @@ def forecast(
         stats = {"mean": f.mean, "sd": f.sd, "median": f.quantile(0.5), "lower": lower, "upper": upper}
         for p, name in enumerate(f.names):
             parts[-1] |= {f"{name}_{kind}": values[:, p] for kind, values in stats.items()}
-    _write(out, parts)
+    _write(out, parts, as_json=json)
 
 
 def simulate(
@@ -72,6 +69,7 @@ def simulate(
     paths: int = 4,
     seed: int = 0,
     noise: bool = True,
+    json: bool = False,
 ) -> None:
     """Draw free-running paths of the learned equation, with their latent states.
 
@@ -82,6 +80,7 @@ def simulate(
         paths: how many
         seed: of the draws
         noise: add observation noise
+        json: print one JSON object when done
     """
     check_output_file(out)
     s = api.simulate(load(run), n_steps=steps, n_paths=paths, seed=seed, observation_noise=noise)
@@ -95,16 +94,17 @@ def simulate(
         }
         for i in range(paths)
     ]
-    _write(out, parts, label="path", always=True)
+    _write(out, parts, as_json=json, label="path", always=True)
 
 
-def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURCE) -> None:
+def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURCE, json: bool = False) -> None:
     """Write the latent state at every sample of each series in a table, with its covariance.
 
     Args:
         run: folder of a run, or a model file
         data: file of data
         out: comma-separated file to write
+        json: print one JSON object when done
     """
     check_output_file(out, data)
     result = load(run)
@@ -115,47 +115,15 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
         means = {f"x{d + 1}": x for d, x in enumerate(e.mean.T)}
         covs = {f"cov_x{i + 1}_x{j + 1}": e.cov[:, i, j] for i, j in zip(rows, columns, strict=True)}
         parts.append({"time": e.times, **means, **covs})
-    _write(out, parts)
+    _write(out, parts, as_json=json)
 
 
-def info(run: Run, /) -> None:
-    """Say what a run learned, and how.
-
-    Args:
-        run: folder of a run, or a model file
-    """
-    result = load(run)
-    m, scaler = result.config.model, result.scaler
-    diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
-    rows = {
-        "channels": visible(", ".join(result.names)),
-        "latent dimension": result.model.latent_dim,
-        "time step": f"{scaler.time_unit:g}",
-        "drift": f"{m.kernel} kernel, {m.n_inducing} inducing inputs, {'linear' if m.linear_mean else 'zero'} mean",
-        "encoder": f"{m.encoder}, window {m.window}",
-        "smoother": m.smoother,
-        "diffusion": ", ".join(
-            f"x{i + 1} {g:.3g} ± {s:.1g}" for i, (g, s) in enumerate(zip(diffusion, sd, strict=True))
-        ),
-        "training": summary(result),
-    }
-    emission = result.model.emission
-    if isinstance(emission, LinearGaussian):
-        noise = scaler.unscale_sd(np.sqrt(np.asarray(emission.noise)))
-        rows["observation noise"] = ", ".join(
-            f"{visible(name)} {s:.3g}" for name, s in zip(result.names, noise, strict=True)
-        )
-    table = Table.grid(padding=(0, 2))
-    for name, value in rows.items():
-        table.add_row(Text(name, style="bold"), Text(str(value)))
-    Console(highlight=False, markup=False).print(table)
-
-
-def _write(out: Path, parts: list[Columns], label: str = "series", *, always: bool = False) -> None:
+def _write(out: Path, parts: list[Columns], *, as_json: bool, label: str = "series", always: bool = False) -> None:
     """Stack the parts below each other, with a column that numbers them when there are several."""
     columns: dict[str, Any] = {}
     if always or len(parts) > 1:
         columns[label] = np.concatenate([np.full(len(part["time"]), i) for i, part in enumerate(parts)])
     columns |= {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     write_csv(out, columns)
-    Console(highlight=False, markup=False).print(f"{visible(str(out))}: {len(columns['time'])} rows.", soft_wrap=True)
+    facts = {"out": str(out), "rows": len(columns["time"]), "columns": list(columns), label: len(parts)}
+    say(f"{out}: {len(columns['time'])} rows.", facts, as_json=as_json)

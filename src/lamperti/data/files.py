@@ -13,22 +13,30 @@ def atomic_write(path: str | os.PathLike, content: bytes) -> None:
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    # Not tempfile.mkstemp, whose files only their owner may read. O_EXCL never follows a link in the way.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        write_synced(temporary, content)
         os.replace(temporary, path)
     except BaseException:  # an interrupt must not leave the temporary file either
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a new file and flush it to the disk. A file that fails stays as it is: it must not have its name yet."""
+    # Not tempfile.mkstemp, whose files only their owner may read. O_EXCL never follows a link in the way.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        left = memoryview(content)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
     """Make the new name itself survive a power cut; only POSIX can open a folder."""
     if os.name != "posix":
         return

@@ -100,8 +100,13 @@ def start_state(model: LatentSDE, optimiser: optax.GradientTransformation, *, ke
     # A weakly typed scalar would come back strong from the first step and make the second compile anew.
     # By way of NumPy, because the step takes its state's memory and the caller's model must stay whole.
     model = jax.tree.map(lambda a: jnp.array(np.array(a)) if eqx.is_inexact_array(a) else a, model)
+    return TrainState(model, compiled(optimiser_state)(model, optimiser), key)
+
+
+def optimiser_state(model: LatentSDE, optimiser: optax.GradientTransformation) -> optax.OptState:
+    """Adam's averages before the first step."""
     params, _ = eqx.partition(model, trainable_spec(model))
-    return TrainState(model, compiled(optimiser.init)(params), key)
+    return optimiser.init(params)
 
 
 def make_step(

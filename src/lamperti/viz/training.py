@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lamperti._errors import ConfigError
-from lamperti.train.loop import History, Record
+from lamperti.train.history import History, Record
 from lamperti.viz._style import ACCENT, FAINT, LEARNED, THIRD, legend, new_figure, tidy
 
 # Transition and entropy are large and nearly cancel: only their sum can be seen beside the others.

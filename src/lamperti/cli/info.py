@@ -1,0 +1,116 @@
+"""``lamperti info``."""
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lamperti._text import visible
+from lamperti.cli._run import guard_summary, summary, training_facts
+from lamperti.cli._say import say_json
+from lamperti.emissions.linear_gaussian import LinearGaussian
+from lamperti.io import MODEL_NAME, load
+from lamperti.results import FitResult
+from lamperti.runs.folder import CONFIG, HISTORY, read_config
+
+
+def info(run: Annotated[Path, Parameter(name="RUN")], /, *, json: bool = False) -> None:
+    """Say what a run learned, and how; of a run that is not finished, how far it came.
+
+    Args:
+        run: folder of a run, or a model file
+        json: print one JSON object instead of a table
+    """
+    if (run / CONFIG).is_file() and not (run / MODEL_NAME).exists():
+        rows, facts = _unfinished(run)
+    else:
+        result = load(run)
+        rows, facts = _rows(result), _facts(result)
+    if json:
+        say_json(facts)
+        return
+    table = Table.grid(padding=(0, 2))
+    for name, value in rows.items():
+        table.add_row(Text(name, style="bold"), Text(visible(str(value))))
+    Console(highlight=False, markup=False).print(table)
+
+
+def _rows(result: FitResult) -> dict[str, Any]:
+    m, scaler = result.config.model, result.scaler
+    diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
+    rows = {
+        "channels": ", ".join(_with_unit(n, u) for n, u in zip(result.names, _units(result), strict=True)),
+        "latent dimension": result.model.latent_dim,
+        "time step": f"{scaler.time_unit:g} {result.time_unit}".strip(),
+        "drift": f"{m.kernel} kernel, {m.n_inducing} inducing inputs, {'linear' if m.linear_mean else 'zero'} mean",
+        "encoder": f"{m.encoder}, window {m.window}",
+        "smoother": m.smoother,
+        "diffusion": ", ".join(
+            f"x{i + 1} {g:.3g} ± {s:.1g}" for i, (g, s) in enumerate(zip(diffusion, sd, strict=True))
+        ),
+        "training": summary(result),
+        "numerical guard": guard_summary(result.history),
+    }
+    noise = _noise(result)
+    if noise is not None:
+        rows["observation noise"] = ", ".join(f"{n} {s:.3g}" for n, s in zip(result.names, noise, strict=True))
+    if result.repairs:
+        rows["repairs"] = "; ".join(result.repairs)
+    return rows
+
+
+def _facts(result: FitResult) -> dict[str, Any]:
+    diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
+    noise = _noise(result)
+    return {
+        "finished": True,
+        "names": list(result.names),
+        "units": list(_units(result)),
+        "repairs": list(result.repairs),
+        "time_step": result.scaler.time_unit,
+        "time_unit": result.time_unit,
+        "latent_dim": result.model.latent_dim,
+        "model": result.config.model.model_dump(mode="json"),
+        "fit": result.config.fit.model_dump(mode="json"),
+        "diffusion": diffusion.tolist(),
+        "diffusion_sd": sd.tolist(),
+        "noise_sd": None if noise is None else noise.tolist(),
+        "training": training_facts(result),
+    }
+
+
+def _unfinished(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the files of a run say before there is a model."""
+    content = read_config(run)
+    history = run / HISTORY
+    lines = [json_text.loads(line) for line in history.read_text().splitlines()] if history.is_file() else []
+    last = max((line["iteration"] for line in lines if line["kind"] == "record"), default=0)
+    end = next((line for line in lines if line["kind"] == "end"), {})
+    most = content["fit"]["max_iterations"]
+    rows = {
+        "channels": ", ".join(content["data"]["names"]),
+        "training": f"not finished: {last} of at most {most} iterations committed",
+        "next": end.get("message") or f"lamperti resume {run}",
+    }
+    facts = {"finished": False, "names": content["data"]["names"], "iterations": last, "message": end.get("message")}
+    return rows, facts | {"model": content["model"], "fit": content["fit"]}
+
+
+def _units(result: FitResult) -> tuple[str, ...]:
+    return result.units or ("",) * len(result.names)
+
+
+def _with_unit(name: str, unit: str) -> str:
+    return f"{name} [{unit}]" if unit else name
+
+
+def _noise(result: FitResult) -> np.ndarray | None:
+    emission = result.model.emission
+    if not isinstance(emission, LinearGaussian):
+        return None
+    return result.scaler.unscale_sd(np.sqrt(np.asarray(emission.noise)))

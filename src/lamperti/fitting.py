@@ -1,0 +1,258 @@
+"""Learning: from series to a fitted model, at once or going on from where a run stood.
+
+check -> scale -> segment -> start -> train -> result. With the folder of a run, what is needed to go on is committed to
+it at every validation.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from lamperti._errors import ConfigError, RunError, TrainingError
+from lamperti.config import FitConfig, ModelConfig
+from lamperti.data.bridging import Piece, bridge
+from lamperti.data.reading import read
+from lamperti.data.scaling import Scaler
+from lamperti.data.series import Series, as_series_list, check_for_training
+from lamperti.data.windows import Batch, SegmentSet, Track, segment
+from lamperti.forecasting import smooth
+from lamperti.model import LatentSDE, Segment
+from lamperti.results import Config, FitResult
+from lamperti.runs.folder import RunFolder, new_run, unfinished_run
+from lamperti.train.build import build_model, choose, skeleton
+from lamperti.train.loop import Progress, Settings, Watch, as_segment, train
+from lamperti.train.memory import check_memory, step_bytes
+from lamperti.train.position import Position
+from lamperti.train.schedule import Schedule
+from lamperti.train.step import LearningRates, make_optimiser
+
+_KEPT_STATES = 512
+_VALIDATION_SEGMENTS = 32
+
+_C = TypeVar("_C", ModelConfig, FitConfig)
+
+
+def build(data: Any, model: ModelConfig | None = None, *, seed: int = 0) -> LatentSDE:
+    """The model at its start, before training: the Hankel embedding with a regressed drift."""
+    model = _config(model, ModelConfig, "model")
+    series = as_series_list(data)
+    check_for_training(series)
+    standard = tracks(series, Scaler.from_series(series))
+    return build_model(choose(model, standard), standard, seed=seed)
+
+
+def fit(
+    data: Any,
+    model: ModelConfig | None = None,
+    fit: FitConfig | None = None,
+    *,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
+    run: str | os.PathLike | None = None,
+    overwrite: bool = False,
+    origin: Mapping[str, Any] | None = None,
+) -> FitResult:
+    """Learn a latent stochastic differential equation from one or many series.
+
+    data: a Series, a list of them (ragged allowed), or an array [T], [R, T] or [R, T, P].
+    progress: called with each history record (ELBO terms, validation score, time left).
+    watch: called with every iteration and the model as it is then; copy what is to be kept of it.
+    run: a folder that gets configuration, history, checkpoints and the model; `resume` goes on from it.
+    overwrite: replace the run that is in the folder already.
+    origin: how to read the data again, ``{"path": ..., "options": {...}}``, so that `resume` needs no data.
+
+    Ctrl-C ends the iteration, commits it to the run and returns the best state so far; a second one stops at once.
+    Raises `SeriesError`, `ConfigError`, `TrainingError`, and `RunError` when the run cannot be written.
+    """
+    model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
+    walk = _prepare(as_series_list(data), model, fit)
+    if run is None:
+        return _learn(walk, _start(walk), progress, watch)
+    with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
+        start = _start(walk)
+        folder.begin(walk.config, walk.series, start, origin)
+        return _learn(walk, start, progress, watch, folder)
+
+
+def resume(path: str | os.PathLike, data: Any = None, *, progress: Progress | None = None) -> FitResult:
+    """Go on with a run from its last commit, as if it had never stopped (on the same machine, with the same versions).
+
+    path: the folder that `fit` was given as ``run``. data: as `fit` got it; when left out it is read again from where
+    the run says it came from. A run that is done gives its result at once.
+    Raises `RunError` when there is no run, another process works on it, or the data is not that of the run.
+    """
+    with unfinished_run(path) as folder, _failures_kept(folder):
+        if data is None:
+            if folder.origin is None:
+                raise RunError(f"{path} does not say where its data came from. Give the data, as fit got it.")
+            data = read(folder.origin["path"], **folder.origin["options"])
+        series = as_series_list(data)
+        folder.check_data(series)
+        walk = _prepare(series, folder.config.model, folder.config.fit)
+        blank = skeleton(walk.config.model, len(series[0].names))
+        position = folder.last_position(blank, make_optimiser(walk.settings.rates))
+        return _learn(walk, position or _start(walk), progress, folder=folder)
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """The data on its way: what training needs of it."""
+
+    series: list[Series]
+    scaler: Scaler
+    config: Config
+    training: list[Track]
+    held_out: list[Track]
+
+    @property
+    def settings(self) -> Settings:
+        return settings_of(self.config.fit)
+
+
+def _prepare(series: list[Series], model: ModelConfig, fit: FitConfig) -> _Walk:
+    check_for_training(series)
+    scaler = Scaler.from_series(series)
+    standard = tracks(series, scaler)
+    config = choose(model, standard)
+    rng = np.random.default_rng(fit.seed)
+    training, held_out = _hold_out(standard, fit.validation_fraction, config.window or 1, rng)
+    return _Walk(series, scaler, Config(config, fit), training, held_out)
+
+
+def _start(walk: _Walk) -> LatentSDE:
+    return build_model(walk.config.model, walk.training, seed=walk.config.fit.seed)
+
+
+def _learn(
+    walk: _Walk,
+    start: LatentSDE | Position,
+    progress: Progress | None,
+    watch: Watch | None = None,
+    folder: RunFolder | None = None,
+) -> FitResult:
+    fit = walk.config.fit
+    model = start.best if isinstance(start, Position) else start
+    segments, validation = _segments(walk, model.encoder.lead)
+    check_memory(_needed(walk.config, segments.length))
+    commit = None if folder is None else folder.commit
+    trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
+    states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
+    first = walk.series[0]
+    repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))
+    result = FitResult(
+        trained, history, walk.config, walk.scaler, first.names, states, first.units, first.time_unit, repairs
+    )
+    if folder is not None:
+        folder.finish(result)
+    return result
+
+
+def _segments(walk: _Walk, lead: int) -> tuple[SegmentSet, Batch | None]:
+    length = min(walk.config.fit.segment_length, max(len(t.y) for t in walk.training))
+    segments = segment(walk.training, length, lead)
+    held_out = walk.held_out
+    return segments, segment(held_out, length, lead).cover(_VALIDATION_SEGMENTS) if held_out else None
+
+
+def _needed(config: Config, length: int) -> int:
+    m, fit = config.model, config.fit
+    return step_bytes(
+        batch_size=fit.batch_size,
+        length=length,
+        n_paths=max(fit.n_samples, m.n_particles if m.smoother == "particle" else 0),
+        n_inducing=m.n_inducing,
+        n_kernels=1 if m.shared_kernel else m.latent_dim or 1,
+    )
+
+
+@contextmanager
+def _failures_kept(folder: RunFolder) -> Iterator[None]:
+    """The events that led to a stop stay in the run."""
+    try:
+        yield
+    except TrainingError as error:
+        folder.fail(error)
+        raise
+
+
+def _config(given: _C | None, kind: type[_C], name: str) -> _C:
+    if given is not None and not isinstance(given, kind):
+        raise ConfigError(f"{name} must be a lamperti.{kind.__name__}(...); got a {type(given).__name__}.")
+    return kind() if given is None else given
+
+
+def tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
+    """All series in the model's units, in pieces without long gaps."""
+    return [piece.track for one in series for piece in pieces(one, scaler)]
+
+
+def pieces(series: Series, scaler: Scaler) -> list[Piece]:
+    """A series in the model's units, its gaps bridged or cut."""
+    return bridge(Track(np.nan_to_num(scaler.values(series.values)), series.mask, scaler.steps(series.steps)))
+
+
+def _hold_out(
+    tracks: list[Track], fraction: float, window: int, rng: np.random.Generator
+) -> tuple[list[Track], list[Track]]:
+    """Whole series for validation where the share comes to one or more, else the end of the longest."""
+    if fraction == 0.0:
+        return tracks, []
+    n = min(round(fraction * len(tracks)), len(tracks) - 1)
+    if n > 0:
+        picked = set(rng.choice(len(tracks), n, replace=False).tolist())
+        training = [t for i, t in enumerate(tracks) if i not in picked]
+        if _suffices(training, window):
+            return training, [tracks[i] for i in sorted(picked)]
+    place = max(range(len(tracks)), key=lambda i: len(tracks[i].y))
+    longest, others = tracks[place], [t for i, t in enumerate(tracks) if i != place]
+    length, total = len(longest.y), sum(len(t.y) for t in tracks)
+    cut = max(round(length - fraction * total), length // 2 if others else 0)
+    head = Track(longest.y[:cut], longest.mask[:cut], longest.dt[: max(cut - 1, 0)])
+    training = [*others[:place], head, *others[place:]]
+    if length - cut < max(window, 8) or not _suffices(training, window):
+        return tracks, []
+    return training, [Track(longest.y[cut:], longest.mask[cut:], longest.dt[cut:])]
+
+
+def _suffices(tracks: Sequence[Track], window: int) -> bool:
+    """Whether a model can start from these series: one has more than a window, and every channel was observed."""
+    seen = np.any([t.mask.any(axis=0) for t in tracks], axis=0)
+    return bool(seen.all()) and any(len(t.y) > window for t in tracks)
+
+
+def settings_of(fit: FitConfig) -> Settings:
+    """The plain numbers of a configuration."""
+    return Settings(
+        max_iterations=fit.max_iterations,
+        max_seconds=np.inf if fit.max_minutes is None else 60.0 * fit.max_minutes,
+        batch_size=fit.batch_size,
+        n_samples=fit.n_samples,
+        span_rate=fit.span_rate,
+        follow=fit.encoder_follow,
+        gauge_at=fit.gauge_at,
+        validate_every=fit.validate_every,
+        patience=fit.patience,
+        rates=LearningRates(fit.learning_rate, fit.kernel_rate, fit.diffusion_rate),
+        schedule=Schedule(fit.natural_rate, fit.start_rate, fit.start_iterations),
+        seed=fit.seed,
+    )
+
+
+def _visited(model: LatentSDE, batch: Batch, *, seed: int) -> np.ndarray:
+    """States that the training data went through: smoothed means, thinned."""
+    lead = model.encoder.lead
+    segments = as_segment(batch)
+    means = [np.asarray(smooth(model, part(segments, i), key=jax.random.key(seed)).mean) for i in range(len(batch.y))]
+    linked = np.concatenate([batch.link[:, lead:], np.zeros((len(batch.y), 1), bool)], axis=1)
+    x = np.concatenate(means)[linked.reshape(-1)]
+    return x[np.linspace(0, len(x) - 1, min(len(x), _KEPT_STATES)).astype(int)]
+
+
+def part(batch: Segment, i: int = 0) -> Segment:
+    """One segment of a batch."""
+    return jax.tree.map(lambda a: a[i], batch)

@@ -1,0 +1,1 @@
+"""Runs: folders in which training leaves what is needed to go on after anything happens."""
