@@ -16,6 +16,7 @@ import numpy as np
 from lamperti._errors import ConfigError, RunError, TrainingError
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.bridging import Piece, bridge
+from lamperti.data.holding import held_out_from
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
@@ -199,30 +200,11 @@ def pieces(series: Series, scaler: Scaler) -> list[Piece]:
 def _hold_out(
     tracks: list[Track], fraction: float, window: int, rng: np.random.Generator
 ) -> tuple[list[Track], list[Track]]:
-    """Whole series for validation where the share comes to one or more, else the end of the longest."""
-    if fraction == 0.0:
-        return tracks, []
-    n = min(round(fraction * len(tracks)), len(tracks) - 1)
-    if n > 0:
-        picked = set(rng.choice(len(tracks), n, replace=False).tolist())
-        training = [t for i, t in enumerate(tracks) if i not in picked]
-        if _suffices(training, window):
-            return training, [tracks[i] for i in sorted(picked)]
-    place = max(range(len(tracks)), key=lambda i: len(tracks[i].y))
-    longest, others = tracks[place], [t for i, t in enumerate(tracks) if i != place]
-    length, total = len(longest.y), sum(len(t.y) for t in tracks)
-    cut = max(round(length - fraction * total), length // 2 if others else 0)
-    head = Track(longest.y[:cut], longest.mask[:cut], longest.dt[: max(cut - 1, 0)])
-    training = [*others[:place], head, *others[place:]]
-    if length - cut < max(window, 8) or not _suffices(training, window):
-        return tracks, []
-    return training, [Track(longest.y[cut:], longest.mask[cut:], longest.dt[cut:])]
-
-
-def _suffices(tracks: Sequence[Track], window: int) -> bool:
-    """Whether a model can start from these series: one has more than a window, and every channel was observed."""
-    seen = np.any([t.mask.any(axis=0) for t in tracks], axis=0)
-    return bool(seen.all()) and any(len(t.y) > window for t in tracks)
+    """Training and validation."""
+    first = held_out_from([t.mask for t in tracks], fraction, window, rng)
+    seen = [(t, first.get(i, len(t.y))) for i, t in enumerate(tracks)]
+    training = [Track(t.y[:k], t.mask[:k], t.dt[: k - 1]) for t, k in seen if k]
+    return training, [Track(*(a[k:] for a in tracks[i])) for i, k in first.items()]
 
 
 def settings_of(fit: FitConfig) -> Settings:

@@ -57,6 +57,55 @@ def filter_context(
     return ContextState(cloud.x[systematic(cloud.log_w, key=key_pick, n=n_samples)], least)
 
 
+class StepForecasts(eqx.Module):
+    """What the filter expected of a sample, given those before it; with a leading axis, of each after the first."""
+
+    mean: Float[Array, "*N P"]
+    sd: Float[Array, "*N P"]
+
+
+@compiled
+def predict_steps(model: LatentSDE, segment: Segment, *, n_particles: int, key: PRNGKeyArray) -> StepForecasts:
+    """One-step forecasts of the observations along one series, noise included, by the same particle filter."""
+    model = realise(model)
+    key_start, key_filter = jax.random.split(key)
+    transition = model.dynamics.condition()
+    part = segment.chain_part(model.encoder.lead)
+    encoding = model.encoder(segment.y, segment.mask, segment.dt)
+    likelihood = model.emission.potentials(part.y, part.mask)
+    cloud, _ = start_particles(model.initial.gaussian(), encoding.potentials * likelihood, n_particles, key=key_start)
+
+    def forward(cloud, inputs):
+        steps, key = inputs
+        key_state, key_noise, key_move = jax.random.split(key, 3)
+        ahead = steps.step_mean(transition, cloud.x)
+        ahead = ahead + jax.random.normal(key_state, ahead.shape) / jnp.sqrt(steps.inverse_noise)
+        y = model.emission.sample(ahead, key=key_noise)
+        weight = jax.nn.softmax(cloud.log_w)
+        mean = weight @ y
+        moved = move_particles(transition, cloud, steps, key_move).cloud
+        return moved, StepForecasts(mean, jnp.sqrt(weight @ (y - mean) ** 2))
+
+    steps = proposals(transition, likelihood, part.dt, part.link)
+    return jax.lax.scan(forward, cloud, (steps, jax.random.split(key_filter, part.dt.shape[0])))[1]
+
+
+@compiled
+def standardised_increments(model: LatentSDE, segment: Segment, *, key: PRNGKeyArray) -> Float[Array, "N D"]:
+    """(dx - E dx) / sd dx along a path drawn from the chain of one series.
+
+    A drawn path, because smoothed means are smoother than the states: for a right model, the increments along draws
+    are independent standard normals, those along means are not.
+    """
+    model = realise(model)
+    key_chain, key_path = jax.random.split(key)
+    transition = model.dynamics.condition()
+    dt = segment.dt[model.encoder.lead :]
+    x = model.chain(segment, transition, key=key_chain).sample(1, key=key_path).x[0]
+    mean = jax.vmap(transition.mean)(x[:-1], dt)
+    return (x[1:] - mean) / jnp.sqrt(jax.vmap(transition.variance)(dt))
+
+
 @compiled
 def encode_context(model: LatentSDE, segment: Segment, *, n_samples: int, key: PRNGKeyArray) -> ContextState:
     """Draws from the last state of the model's chain. Padding says nothing and is unlinked, so the last linked state

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import lamperti as lp
+from lamperti.data.holding import held_out_from
 from lamperti.diagnostics import fixed_points, whiteness
+from lamperti.diagnostics.caveats import of_training
+from lamperti.diagnostics.long_run import stretches
+from lamperti.train.loop import History, Record
 
 
 def moments(field):
@@ -80,3 +84,40 @@ def test_the_middle_of_a_cycle_is_inside():
     angle = np.linspace(0, 2 * np.pi, 100)
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     assert len(fixed_points(moments(lambda x: -x), ring, step=0.1)) == 1
+
+
+def test_stretches_keep_most_of_the_data_between_gaps():
+    values = np.arange(100.0)
+    values[80] = np.nan
+    np.testing.assert_array_equal(stretches([values]), [np.arange(80.0)])
+    assert stretches([np.arange(50.0), np.arange(80.0), np.arange(50.0)]).shape == (3, 50)
+    assert stretches([np.full(5, np.nan)]).shape == (0, 0)
+
+
+def test_the_held_out_part_is_whole_series_or_the_end_of_the_longest():
+    def part(lengths, fraction, seed=0):
+        masks = [np.ones((n, 1), bool) for n in lengths]
+        return held_out_from(masks, fraction, 5, np.random.default_rng(seed))
+
+    assert part([100], 0.2) == {0: 80}
+    assert part([100], 0.05) == {}
+    assert part([100, 90], 0.0) == {}
+    assert part([60, 140], 0.1) == {1: 120}
+    many = part([50] * 20, 0.1, seed=3)
+    assert len(many) == 2 and set(many.values()) == {0}
+    assert many == part([50] * 20, 0.1, seed=3)
+
+
+def _history(scores, **parts):
+    zeros = dict.fromkeys(("seconds", "elbo", "emission", "initial", "transition", "entropy", "kl"), 0.0)
+    return History([Record(iteration=i + 1, validation=v, **zeros) for i, v in enumerate(scores)], **parts)
+
+
+def test_training_that_was_cut_short_is_told():
+    rising = _history(np.linspace(0, 1, 20), status="max_minutes")
+    assert [c.code for c in of_training(rising)] == ["still rising"]
+    assert "the clock" in next(of_training(rising)).text
+    flat = _history(1 - np.exp(-np.arange(20.0)), status="max_minutes")
+    assert list(of_training(flat)) == []
+    assert list(of_training(_history(np.linspace(0, 1, 20), status="patience"))) == []
+    assert [c.code for c in of_training(History(status="interrupted", rollbacks=2))] == ["interrupted", "rollbacks"]

@@ -1,0 +1,37 @@
+"""Which part of a data set training does not see."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lamperti._typing import Bool
+
+_LEAST = 8  # samples that an end must have to be held out
+
+
+def held_out_from(
+    masks: Sequence[Bool[np.ndarray, "_T P"]], fraction: float, window: int, rng: np.random.Generator
+) -> Mapping[int, int]:
+    """The series that are held out, each with its first unseen sample: whole series where the share comes to one or
+    more, else the end of the longest. ``masks`` tell what was observed of each. The same data and state of ``rng``
+    give the same part, so that it can be found again after training."""
+    if fraction == 0.0:
+        return {}
+    n = min(round(fraction * len(masks)), len(masks) - 1)
+    if n > 0:
+        picked = sorted(rng.choice(len(masks), n, replace=False).tolist())
+        if _suffices([mask for i, mask in enumerate(masks) if i not in picked], window):
+            return dict.fromkeys(picked, 0)
+    place = max(range(len(masks)), key=lambda i: len(masks[i]))
+    length, total = len(masks[place]), sum(map(len, masks))
+    cut = max(round(length - fraction * total), length // 2 if len(masks) > 1 else 0)
+    training = [mask[:cut] if i == place else mask for i, mask in enumerate(masks)]
+    if length - cut < max(window, _LEAST) or not _suffices(training, window):
+        return {}
+    return {place: cut}
+
+
+def _suffices(masks: Sequence[np.ndarray], window: int) -> bool:
+    """Whether a model can start from these series: one has more than a window, and every channel was observed."""
+    seen = np.any([mask.any(axis=0) for mask in masks], axis=0)
+    return bool(seen.all()) and any(len(mask) > window for mask in masks)

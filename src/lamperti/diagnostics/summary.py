@@ -1,0 +1,154 @@
+"""A fitted model as a table of text, in the manner of statistics packages."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lamperti._text import visible
+from lamperti.diagnostics.caveats import of_training
+from lamperti.diagnostics.fixed_points import FixedPoint, fixed_points
+from lamperti.emissions.linear_gaussian import LinearGaussian
+from lamperti.results import FitResult
+
+_WIDTH = 92
+_STARTS = 32
+_ENDS = {
+    "patience": "stopped by patience",
+    "max_iterations": "all iterations done",
+    "max_minutes": "stopped by the clock",
+    "interrupted": "interrupted",
+}
+
+Rows = list[tuple[str, ...]]
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """Sections of a table. ``str`` gives the text; notebooks and the prompt show it as it is."""
+
+    facts: tuple[tuple[str, str], ...]
+    tables: tuple[tuple[tuple[str, ...], ...], ...]
+    """Each with its header as the first row."""
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        title = "Latent stochastic differential equation"
+        lines = [title.center(_WIDTH).rstrip(), "=" * _WIDTH, *_two_columns(self.facts)]
+        for table in self.tables:
+            lines += ["-" * _WIDTH, *_aligned(table)]
+        lines.append("=" * _WIDTH)
+        return "\n".join(lines + [f"note: {note}" for note in self.notes])
+
+    __repr__ = __str__
+
+
+def summarise(result: FitResult) -> Summary:
+    """What a result holds, with the fixed points of its drift."""
+    tables = [_channels(result), _coordinates(result)]
+    if result.history.records:
+        tables.append(_bound(result))
+    unit = result.scaler.time_unit
+    points = fixed_points(result.drift, result.states, unit, n_starts=_STARTS)
+    if points:
+        tables.append(_points(points))
+    notes = [caveat.text for caveat in of_training(result.history)]
+    return Summary(tuple(_facts(result)), tuple(tuple(t) for t in tables), tuple(notes))
+
+
+def how_it_ended(status: str) -> str:
+    """The status of a history in words."""
+    return _ENDS.get(status, status)
+
+
+def _facts(result: FitResult) -> list[tuple[str, str]]:
+    from lamperti import __version__  # not yet known when this module is imported
+
+    m, fit, h = result.config.model, result.config.fit, result.history
+    dynamics = result.model.dynamics
+    data = f"{len(result.data)}, {sum(s.length for s in result.data)} samples" if result.data else "not kept"
+    last = h.records[-1].iteration if h.records else 0
+    return [
+        ("Series:", data),
+        ("Channels:", str(len(result.names))),
+        ("Time step:", f"{result.scaler.time_unit:g}"),
+        ("Latent dimension:", str(result.model.latent_dim)),
+        ("Kernel:", f"{m.kernel}, {'linear' if m.linear_mean else 'zero'} mean"),
+        ("Inducing inputs:", str(dynamics.Z.shape[0])),
+        ("Encoder:", f"{m.encoder}, window {m.window}"),
+        ("Smoother:", m.smoother),
+        ("Iterations:", f"{last} in {h.seconds:.0f} s"),
+        ("Training:", how_it_ended(h.status)),
+        ("Kept:", f"iteration {h.best_iteration}" if h.records else "–"),
+        ("Validation score:", f"{h.best_score:.4f}" if h.records else "–"),
+        ("Refused steps:", str(h.records[-1].refused if h.records else 0)),
+        ("Roll-backs:", str(h.rollbacks)),
+        ("Seed:", str(fit.seed)),
+        ("Version:", f"lamperti {__version__}"),
+    ]
+
+
+def _channels(result: FitResult) -> Rows:
+    rows: Rows = [("channel", "mean", "sd", "noise sd", "noise share")]
+    emission, scaler = result.model.emission, result.scaler
+    variance = (
+        np.asarray(emission.noise) if isinstance(emission, LinearGaussian) else np.full(len(result.names), np.nan)
+    )
+    for p, name in enumerate(result.names):
+        noise = scaler.unscale_sd(np.sqrt(variance))[p]
+        rows.append(
+            (visible(name), f"{scaler.shift[p]:.4g}", f"{scaler.scale[p]:.4g}", f"{noise:.3g}", f"{variance[p]:.1%}")
+        )
+    return rows
+
+
+def _coordinates(result: FitResult) -> Rows:
+    rows: Rows = [("state", "diffusion", "its sd", "rms drift", "sd of drift", "range of the data")]
+    g, g_sd = result.diffusion(result.states[:1])
+    f, f_sd = result.drift(result.states)
+    low, high = np.quantile(result.states, [0.025, 0.975], axis=0)
+    for d in range(result.model.latent_dim):
+        size, unsure = np.sqrt(np.mean(f[:, d] ** 2)), np.sqrt(np.mean(f_sd[:, d] ** 2))
+        reach = f"{low[d]:.3g} to {high[d]:.3g}"
+        rows.append((f"x{d + 1}", f"{g[0, d]:.3g}", f"{g_sd[0, d]:.2g}", f"{size:.3g}", f"{unsure:.2g}", reach))
+    return rows
+
+
+def _bound(result: FitResult) -> Rows:
+    h = result.history
+    kept = min(h.records, key=lambda r: abs(r.iteration - h.best_iteration))
+    names = ("elbo", "emission", "initial", "transition", "entropy", "kl")
+    return [("nats a transition", *names), ("", *(f"{getattr(kept, name):.4f}" for name in names))]
+
+
+def _points(points: tuple[FixedPoint, ...]) -> Rows:
+    rows: Rows = [("fixed point", "kind", "eigenvalues", "uncertainty")]
+    for point in points:
+        rows.append((place(point), point.kind, ", ".join(map(as_text, point.eigenvalues)), f"{point.uncertainty:.2f}"))
+    return rows
+
+
+def place(point: FixedPoint) -> str:
+    """Where a fixed point is; latent coordinates are of the order of one, so digits beyond the fourth are noise."""
+    return "(" + ", ".join(f"{round(x, 4) + 0.0:.3g}" for x in point.x) + ")"
+
+
+def as_text(z: complex) -> str:
+    """A complex number with three digits; a real one without its imaginary part."""
+    return f"{z.real:.3g}" if z.imag == 0 else f"{z.real:.3g}{z.imag:+.3g}i"
+
+
+def _two_columns(facts: tuple[tuple[str, str], ...]) -> list[str]:
+    half = -(-len(facts) // 2)
+    width = _WIDTH // 2 - 2
+    pairs = [f"{key}{value:>{max(width - len(key), 0)}}" for key, value in facts]
+    pairs += [""] * (2 * half - len(pairs))
+    return [f"{pairs[i]:<{width}}    {pairs[half + i]}".rstrip() for i in range(half)]
+
+
+def _aligned(table: tuple[tuple[str, ...], ...]) -> list[str]:
+    widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
+    lines = []
+    for row in table:
+        first, rest = row[0].ljust(widths[0]), [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
+        lines.append("   ".join([first, *rest]).rstrip())
+    return lines

@@ -1,0 +1,112 @@
+"""Diagnostics of a fitted model."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+import fitted
+import lamperti as lp
+from lamperti.diagnostics import Effort, diagnose, lyapunov
+from lamperti.diagnostics.caveats import caveats
+from lamperti.diagnostics.held_out import trained_on, unseen
+from lamperti.diagnostics.residuals import as_one_segment
+from lamperti.forecasting import standardised_increments
+from lamperti.results import FitResult
+
+SMALL = Effort(origins=4, futures=40, horizon=5, pieces=2, paths=4, steps=50, starts=8)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return diagnose(fitted.result(), fitted.data().series, effort=SMALL)
+
+
+def test_everything_is_there_in_the_users_units(found):
+    result = fitted.result()
+    (check,) = [found.forecasts]
+    assert check is not None and check.validation and check.origins == 4 and check.horizons == 5
+    assert check.crps.shape == check.climatology.shape == check.persistence.shape == (5, 1)
+    assert check.pit.shape == (4, 5, 1) and all(0 <= c <= 1 for c in check.coverage[0.9].ravel())
+    assert check.shown_horizons() == [1, 2, 3, 5]
+    assert [len(fan.truth) for fan in check.fans] == [5, 5, 5]
+    assert found.residuals is not None
+    assert [w.name for w in found.residuals.increments] == ["x1", "x2"]
+    assert [w.name for w in found.residuals.one_step] == ["y"]
+    (one,) = found.likeness
+    assert one.real.shape == (4, 60) and one.model.shape == (4, 60)
+    assert one.frequency[-1] == pytest.approx(0.5 / 0.1)
+    assert one.real_spectrum.sum() == pytest.approx(1.0)
+    first = found.slices[0]
+    np.testing.assert_allclose(first.drift, result.drift(_line(result, first))[0])
+    assert (first.diffusion > 0).all() and (first.drift_sd > 0).all()
+
+
+def _line(result, one):
+    points = np.tile(np.median(result.states, axis=0), (len(one.x), 1))
+    points[:, one.axis] = one.x
+    return points
+
+
+def test_forecasts_are_checked_on_what_was_held_out(found):
+    result, series = fitted.result(), fitted.data().series
+    assert trained_on(result, series)
+    (held_out,) = unseen(result, series)
+    assert (held_out.first, held_out.stop) == (0, 60)
+    assert found.forecasts.fans[0].truth.values[0] in series[held_out.series].values
+    new = [lp.Series(2.0 * s.values[:, 0], dt=0.1) for s in series[:2]]
+    assert not trained_on(result, new)
+    assert unseen(result, new) == [(0, 0, 60), (1, 0, 60)]
+
+
+def test_increments_along_a_path_are_standardised_by_the_equation():
+    result, series = fitted.result(), fitted.data().series[0]
+    (piece,) = lp.api.pieces(series, result.scaler)
+    segment = as_one_segment(piece.track, result.model.encoder.lead, 64)
+    z = np.asarray(standardised_increments(result.model, segment, key=jax.random.key(0)))[:59]
+    assert z.shape == (59, 2)
+    assert z.std() == pytest.approx(1.0, abs=0.5)
+
+
+def test_the_exponent_is_per_unit_of_the_users_time():
+    result = fitted.result()
+    slow = lyapunov(result, n_paths=8, n_steps=50)
+    twice = dataclasses.replace(result, scaler=dataclasses.replace(result.scaler, time_unit=0.2))
+    assert lyapunov(twice, n_paths=8, n_steps=50).mean == pytest.approx(slow.mean / 2)
+
+
+def _codes(found, **changes):
+    return {c.code for c in caveats(dataclasses.replace(found, **changes))}
+
+
+def test_findings_beyond_their_thresholds_become_caveats(found):
+    codes = _codes(found)
+    assert {"few samples", "dimension"} <= codes
+    assert "no held-out data" in _codes(found, forecasts=None)
+    narrow = dataclasses.replace(found.forecasts, coverage={0.9: np.full((5, 1), 0.5)}, origins=100)
+    wide = dataclasses.replace(found.forecasts, coverage={0.9: np.full((5, 1), 0.999)}, origins=100)
+    assert "too narrow" in _codes(found, forecasts=narrow) and "too wide" in _codes(found, forecasts=wide)
+    (one,) = found.likeness
+    assert "escapes" in _codes(found, likeness=(dataclasses.replace(one, escape_share=0.25),))
+    rough = dataclasses.replace(one, escape_share=0.0, roughness_ratio=5.0, sd_ratio=3.0, spectrum_distance=0.6)
+    assert {"roughness", "amplitude", "spectrum"} <= _codes(found, likeness=(rough,))
+    unsure = dataclasses.replace(found.lyapunov, mean=0.1, se=0.2)
+    assert "sign of the exponent" in _codes(found, lyapunov=unsure)
+    sure = dataclasses.replace(found.lyapunov, mean=-0.9, se=0.1)
+    assert "sign of the exponent" not in _codes(found, lyapunov=sure)
+    errors = dataclasses.replace(found.residuals.one_step[0], p_white=1e-9, autocorrelation=np.array([0.5]), sd=2.0)
+    loose = dataclasses.replace(found.residuals, one_step=(errors,))
+    assert {"not white", "spread of errors"} <= _codes(found, residuals=loose)
+    assert "extrapolated drift" in _codes(found, extrapolated=0.4)
+
+
+def test_caveats_are_sentences(found):
+    assert all(c.text[0].isupper() and c.text.endswith(".") for c in found.caveats)
+
+
+def test_other_channels_are_refused():
+    result: FitResult = fitted.result()
+    two = lp.Series(np.random.default_rng(0).normal(size=(50, 2)), names=("a", "b"))
+    with pytest.raises(lp.SeriesError, match="trained on 1 channels"):
+        diagnose(result, two, effort=SMALL)
