@@ -146,7 +146,16 @@ def _learn(
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))
     result = FitResult(
-        trained, history, walk.config, walk.scaler, first.names, states, first.units, first.time_unit, repairs
+        trained,
+        history,
+        walk.config,
+        walk.scaler,
+        first.names,
+        states,
+        first.units,
+        first.time_unit,
+        repairs,
+        tuple(walk.series),
     )
     if folder is not None:
         folder.finish(result)

@@ -1,17 +1,29 @@
 """What the public functions give back, in the user's units of value and time."""
 
+import dataclasses
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from lamperti._errors import ConfigError, SeriesError
+from lamperti._errors import ConfigError, DependencyError, SeriesError
 from lamperti._typing import Float
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.scaling import Scaler
+from lamperti.data.series import Series
 from lamperti.forecasting import diffusion_moments, drift_moments
 from lamperti.model import LatentSDE
-from lamperti.train.history import History
+from lamperti.train.history import History, Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from lamperti.diagnostics.summary import Summary
+    from lamperti.viz.accessor import Plots
+
+Columns = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +47,7 @@ class FitResult:
     units: tuple[str, ...] = ()  # one a channel, "" where none was given
     time_unit: str = ""
     repairs: tuple[str, ...] = ()  # what was done to the training data on request, a sentence each
+    data: tuple[Series, ...] = ()  # what it was fitted to; empty for a model that was read from a file
 
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the drift dx/dt at latent points x [..., D], per unit of the user's time."""
@@ -48,6 +61,31 @@ class FitResult:
         points = self._points(x)
         mean, sd = (np.asarray(a) / self.scaler.time_unit for a in diffusion_moments(self.model))
         return np.broadcast_to(mean, points.shape), np.broadcast_to(sd, points.shape)
+
+    @property
+    def plot(self) -> "Plots":
+        """Figures: ``plot.phase_space()``, ``.forecast()``, ``.drift()``, ``.training()``, ``.diagnostics()``."""
+        from lamperti.viz.accessor import Plots  # here, because it loads matplotlib
+
+        return Plots(self)
+
+    def summary(self) -> "Summary":
+        """A table of what was learned, and how; ``print`` it."""
+        from lamperti.diagnostics.summary import summarise  # which stands above the results
+
+        return summarise(self)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """The history of training, a row a record (nats a transition), by iteration."""
+        records = [dataclasses.asdict(record) for record in self.history.records]
+        names = [field.name for field in dataclasses.fields(Record)]
+        columns = {name: np.array([_number(r[name]) for r in records]) for name in names}
+        return _frame(columns, "iteration")
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The history of training as a dataset over ``iteration``."""
+        _xarray()
+        return self.to_dataframe().to_xarray()
 
     def _points(self, x) -> np.ndarray:
         points = np.asarray(x, dtype=float)
@@ -65,6 +103,24 @@ class Embedding:
     mean: Float[np.ndarray, "T D"]
     cov: Float[np.ndarray, "T D D"]
     times: Float[np.ndarray, " T"]
+
+    def columns(self) -> Columns:
+        """As a table: ``time``, ``x1``, ..., ``cov_x1_x1``, ..."""
+        rows, columns = np.triu_indices(self.mean.shape[1])
+        covs = {f"cov_x{i + 1}_x{j + 1}": self.cov[:, i, j] for i, j in zip(rows, columns, strict=True)}
+        return {"time": self.times, **_coordinates(self.mean), **covs}
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """A row a sample, by time: means of the states and the upper triangle of their covariances."""
+        return _frame(self.columns(), "time")
+
+    def to_xarray(self) -> "xr.Dataset":
+        """``mean`` (time, state) and ``cov`` (time, state, other_state)."""
+        states = list(_coordinates(self.mean))
+        return _xarray().Dataset(
+            {"mean": (("time", "state"), self.mean), "cov": (("time", "state", "other_state"), self.cov)},
+            {"time": self.times, "state": states, "other_state": states},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +152,22 @@ class Forecast:
         lower, upper = self.quantile([0.5 - level / 2, 0.5 + level / 2])
         return lower, upper
 
+    def columns(self, level: float = 0.9) -> Columns:
+        """As a table: ``time``, and of every channel ``_mean``, ``_sd``, ``_median``, ``_lower`` and ``_upper``."""
+        lower, upper = self.interval(level)
+        stats = {"mean": self.mean, "sd": self.sd, "median": self.quantile(0.5), "lower": lower, "upper": upper}
+        return {"time": self.times} | {
+            f"{name}_{kind}": values[:, p] for p, name in enumerate(self.names) for kind, values in stats.items()
+        }
+
+    def to_dataframe(self, level: float = 0.9) -> "pd.DataFrame":
+        """A row a step, by time: mean, sd, median and the ends of the central interval of every channel."""
+        return _frame(self.columns(level), "time")
+
+    def to_xarray(self) -> "xr.Dataset":
+        """All futures: ``samples`` (sample, time, channel) and ``states`` (sample, time, state)."""
+        return _paths("sample", self.samples, self.states, self.times, self.names)
+
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
@@ -105,3 +177,49 @@ class Simulation:
     states: Float[np.ndarray, "n T D"]
     times: Float[np.ndarray, " T"]
     names: tuple[str, ...]
+
+    def columns(self, path: int) -> Columns:
+        """One path as a table: ``time``, the channels, ``x1``, ...; a channel of such a name gets ``_observed``."""
+        states = _coordinates(self.states[path])
+        taken = {"path", "time", *states}
+        names = [f"{name}_observed" if name in taken else name for name in self.names]
+        return {"time": self.times, **dict(zip(names, self.samples[path].T, strict=True)), **states}
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """A row a sample, by path and time: the channels and the latent states."""
+        parts = [self.columns(i) for i in range(len(self.samples))]
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return _frame({"path": np.repeat(np.arange(len(parts)), len(self.times)), **columns}, ["path", "time"])
+
+    def to_xarray(self) -> "xr.Dataset":
+        """``samples`` (path, time, channel) and ``states`` (path, time, state)."""
+        return _paths("path", self.samples, self.states, self.times, self.names)
+
+
+def _coordinates(x: Float[np.ndarray, "T D"]) -> Columns:
+    return {f"x{d + 1}": values for d, values in enumerate(x.T)}
+
+
+def _number(value: Any) -> Any:
+    return np.nan if value is None else value
+
+
+def _frame(columns: Columns, index: str | list[str]) -> "pd.DataFrame":
+    import pandas as pd  # half a second, and only for those who ask
+
+    return pd.DataFrame(columns).set_index(index)
+
+
+def _paths(member: str, samples: np.ndarray, states: np.ndarray, times: np.ndarray, names: tuple) -> "xr.Dataset":
+    return _xarray().Dataset(
+        {"samples": ((member, "time", "channel"), samples), "states": ((member, "time", "state"), states)},
+        {"time": times, "channel": list(names), "state": [f"x{d + 1}" for d in range(states.shape[-1])]},
+    )
+
+
+def _xarray() -> Any:
+    try:
+        import xarray
+    except ImportError:
+        raise DependencyError("to_xarray needs xarray, which is not installed. pip install xarray") from None
+    return xarray

@@ -13,10 +13,10 @@ from lamperti.cli._say import say
 from lamperti.cli._source import Source
 from lamperti.data.writing import write_csv
 from lamperti.io import load
+from lamperti.results import Columns
 
 Run = Annotated[Path, Parameter(name="RUN")]
 Data = Annotated[Path, Parameter(name="DATA")]
-Columns = dict[str, np.ndarray]
 _DEFAULT_SOURCE = Source()
 
 
@@ -52,11 +52,7 @@ def forecast(
     parts = []
     for series in source.read(data, result.names):
         f = api.forecast(result, series, horizon=horizon, n_samples=samples, seed=seed)
-        lower, upper = f.interval(level)
-        parts.append({"time": f.times})
-        stats = {"mean": f.mean, "sd": f.sd, "median": f.quantile(0.5), "lower": lower, "upper": upper}
-        for p, name in enumerate(f.names):
-            parts[-1] |= {f"{name}_{kind}": values[:, p] for kind, values in stats.items()}
+        parts.append(f.columns(level))
     _write(out, parts, as_json=json)
 
 
@@ -84,16 +80,7 @@ def simulate(
     """
     check_output_file(out)
     s = api.simulate(load(run), n_steps=steps, n_paths=paths, seed=seed, observation_noise=noise)
-    taken = {"path", "time", *(f"x{d + 1}" for d in range(s.states.shape[-1]))}
-    names = [f"{name}_observed" if name in taken else name for name in s.names]
-    parts = [
-        {
-            "time": s.times,
-            **{name: s.samples[i, :, p] for p, name in enumerate(names)},
-            **{f"x{d + 1}": x for d, x in enumerate(s.states[i].T)},
-        }
-        for i in range(paths)
-    ]
+    parts = [s.columns(i) for i in range(paths)]
     _write(out, parts, as_json=json, label="path", always=True)
 
 
@@ -110,11 +97,7 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
     result = load(run)
     parts = []
     for series in source.read(data, result.names):
-        e = api.embed(result, series)
-        rows, columns = np.triu_indices(e.mean.shape[1])
-        means = {f"x{d + 1}": x for d, x in enumerate(e.mean.T)}
-        covs = {f"cov_x{i + 1}_x{j + 1}": e.cov[:, i, j] for i, j in zip(rows, columns, strict=True)}
-        parts.append({"time": e.times, **means, **covs})
+        parts.append(api.embed(result, series).columns())
     _write(out, parts, as_json=json)
 
 

@@ -2,13 +2,17 @@
 or none, will do. Write one with ``figure.savefig("name.png")``, or with `write_png`, whole or not at all."""
 
 from lamperti.viz._style import write_png
+from lamperti.viz.checks import diagnostics
 from lamperti.viz.compare import drift_fields, evolution, long_run, state_spaces
 from lamperti.viz.data import overview
+from lamperti.viz.equation import drift
 from lamperti.viz.forecasts import forecast_fan, free_run
 from lamperti.viz.phase import phase_space
 from lamperti.viz.training import training
 
 __all__ = [
+    "diagnostics",
+    "drift",
     "drift_fields",
     "evolution",
     "forecast_fan",
