@@ -15,7 +15,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 _PACKAGE = Path(__file__).parents[1] / "src" / "lamperti"
 # The edge of the library and its data refuse bad input with errors of their own, which the tests provoke.
 _EDGE = {"api", "baselines", "bench", "cli", "data", "diagnostics", "evaluation"}
-_EDGE |= {"fitting", "io", "results", "runs", "viz"}
+_EDGE |= {"fitting", "io", "report", "results", "runs", "viz"}
 _UNCHECKED = {"__init__", "__pycache__", "config", "interfaces"} | _EDGE
 _CHECKED = sorted({path.stem for path in _PACKAGE.iterdir()} - _UNCHECKED)
 install_import_hook([f"lamperti.{name}" for name in _CHECKED], "beartype.beartype")

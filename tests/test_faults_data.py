@@ -224,3 +224,27 @@ def test_exported_text_is_no_formula_and_reads_back_under_its_name(name, tmp_pat
     header, first, second = (tmp_path / "a.csv").read_text().splitlines()
     assert header == f"'{name},note" and first == "-1.5,-3.5" and second == f"2.0,'{name}"
     assert lp.read(tmp_path / "a.csv", columns=name)[0].values[0, 0] == -1.5
+
+
+@pytest.mark.parametrize("name", ["=cmd()", "@sum", "-x"])
+def test_no_table_of_the_command_line_holds_a_formula(name, tmp_path):
+    """Case 58: every comma-separated file that a command writes."""
+    import dataclasses
+
+    import fitted
+    from lamperti.cli._run import write_run
+    from lamperti.data.writing import FORMULA_STARTS, write_csv
+
+    write_run(dataclasses.replace(fitted.result(), names=(name,)), tmp_path)
+    one = fitted.data().series[0]
+    write_csv(tmp_path / "data.csv", {"time": one.times, name: one.values[:, 0]})
+    run, data = str(tmp_path), str(tmp_path / "data.csv")
+    out = {kind: str(tmp_path / f"{kind}.csv") for kind in ("forecast", "simulate", "embed")}
+    assert main(["forecast", run, data, "--horizon", "5", "--samples", "40", "--out", out["forecast"]]) == 0
+    assert main(["simulate", run, "--steps", "20", "--paths", "4", "--out", out["simulate"]]) == 0
+    assert main(["embed", run, data, "--out", out["embed"]]) == 0
+    for path in tmp_path.glob("*.csv"):
+        header, first = path.read_text().splitlines()[:2]
+        assert not any(cell.startswith(FORMULA_STARTS) for cell in header.split(","))
+        assert all(np.isfinite(float(cell)) for cell in first.split(","))
+    assert f"'{name}" in (tmp_path / "simulate.csv").read_text().splitlines()[0]

@@ -1,13 +1,18 @@
 """Diagnostics of systems whose answers are known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import lamperti as lp
 from lamperti.data.holding import held_out_from
+from lamperti.data.scaling import Scaler
 from lamperti.diagnostics import fixed_points, whiteness
 from lamperti.diagnostics.caveats import of_training
+from lamperti.diagnostics.held_out import _known, _on_steps, unseen
 from lamperti.diagnostics.long_run import stretches
+from lamperti.results import Config
 from lamperti.train.loop import History, Record
 
 
@@ -106,6 +111,21 @@ def test_the_held_out_part_is_whole_series_or_the_end_of_the_longest():
     many = part([50] * 20, 0.1, seed=3)
     assert len(many) == 2 and set(many.values()) == {0}
     assert many == part([50] * 20, 0.1, seed=3)
+
+
+def test_the_unseen_part_is_found_again_in_a_series_with_a_gap():
+    times = np.concatenate([np.arange(60.0), 200.0 + np.arange(40.0)])
+    series = [lp.Series(np.sin(times), times=times)]
+    config = Config(lp.ModelConfig(window=5), lp.FitConfig(validation_fraction=0.2))
+    result = SimpleNamespace(scaler=Scaler.from_series(series), config=config)
+    assert unseen(result, series) == [(0, 40, 60)]
+    known = _known(series, unseen(result, series))
+    assert [(one.times[0], one.times[-1]) for one in known] == [(0, 39), (200, 239)]
+
+
+def test_forecasts_are_compared_with_what_was_observed_near_their_steps():
+    truth = lp.Series([1.0, 2.0, 3.0, 4.0], times=[1.0, 2.1, 3.4, 4.0])
+    np.testing.assert_array_equal(_on_steps(truth, np.arange(1.0, 5.0), 1.0)[:, 0], [1.0, 2.0, np.nan, 4.0])
 
 
 def _history(scores, **parts):

@@ -1,4 +1,4 @@
-"""The command line: ``lamperti check | demo | fit | resume | forecast | simulate | embed | info | export | config``."""
+"""The command line: ``lamperti --help`` lists its commands."""
 
 from lamperti.cli._app import main
 

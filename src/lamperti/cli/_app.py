@@ -22,6 +22,7 @@ from lamperti.cli.config import config
 from lamperti.cli.demo import demo
 from lamperti.cli.fit import fit
 from lamperti.cli.info import info
+from lamperti.cli.report import evaluate, report
 from lamperti.cli.runs import export, resume
 from lamperti.cli.use import embed, forecast, simulate
 
@@ -32,7 +33,7 @@ app = App(
     version=lamperti.__version__,
     suppress_keyboard_interrupt=False,
 )
-for _command in (check, demo, fit, resume, forecast, simulate, embed, info, export, config):
+for _command in (check, demo, fit, resume, forecast, simulate, embed, evaluate, report, info, export, config):
     app.command(_command)
 app.command(bench)
 app.register_install_completion_command()

@@ -1,0 +1,140 @@
+"""``lamperti report`` and ``lamperti evaluate``."""
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+
+from lamperti._errors import ConfigError, SeriesError
+from lamperti._text import visible
+from lamperti.cli._output import check_output_file
+from lamperti.cli._source import Source
+from lamperti.data.matching import match_channels
+from lamperti.diagnostics.held_out import LEVELS, ForecastCheck, check_forecasts
+from lamperti.io import load
+
+Run = Annotated[Path, Parameter(name="RUN")]
+Data = Annotated[Path, Parameter(name="DATA")]
+_DEFAULT_SOURCE = Source()
+
+
+def report(
+    run: Run,
+    data: Data,
+    /,
+    *,
+    out: Path | None = None,
+    title: str = "",
+    seed: int = 0,
+    source: Source = _DEFAULT_SOURCE,
+) -> None:
+    """Write a report on a run: one HTML file with caveats, figures and tables, which needs no network.
+
+    Forecasts are checked on the part of the data that training held out, or, where the data is new to the model, on
+    all of it.
+
+    Args:
+        run: folder of a run, or a model file
+        data: file of the data that the model was trained on, or of new data
+        out: file to write; report.html in the folder of the run by default
+        title: at the top of the page
+        seed: of the draws
+    """
+    from lamperti.report import write_report
+
+    place = out or (run if run.is_dir() else run.parent) / "report.html"
+    check_output_file(place, data)
+    result = load(run)
+    series = source.read(data, result.names)
+    origin = {"Command": f"lamperti report {run} {data}", "Model": str(run), "Data": str(data)}
+    if data.is_file():
+        origin["SHA-256 of the data"] = hashlib.sha256(data.read_bytes()).hexdigest()
+    console = Console(highlight=False, markup=False)
+    found = write_report(result, series, place, title=title, origin=origin, seed=seed)
+    for caveat in found.caveats:
+        console.print(visible(f"- {caveat.text}"), soft_wrap=True)
+    console.print(f"{visible(str(place))}: {place.stat().st_size / 1e6:.1f} MB.", soft_wrap=True)
+
+
+def evaluate(
+    run: Run,
+    data: Data,
+    /,
+    *,
+    horizon: int | None = None,
+    origins: int = 24,
+    samples: int = 200,
+    seed: int = 0,
+    json: bool = False,
+    source: Source = _DEFAULT_SOURCE,
+) -> None:
+    """Score forecasts of data that training has not seen, beside climatology and persistence.
+
+    Args:
+        run: folder of a run, or a model file
+        data: file of new data, or of the training data, of which the held-out part is then used
+        horizon: steps ahead; up to 100 as the data allows
+        origins: places to forecast from
+        samples: paths drawn from each
+        seed: of the draws
+        json: print one JSON object instead of tables
+    """
+    for name, value in {"horizon": horizon, "origins": origins, "samples": samples}.items():
+        if value is not None and value < 1:
+            raise ConfigError(f"--{name} must be at least 1; got {value}.")
+    result = load(run)
+    series = [match_channels(one, result.names) for one in source.read(data, result.names)]
+    check = check_forecasts(result, series, horizon=horizon, n_origins=origins, n_samples=samples, seed=seed)
+    if check is None:
+        raise SeriesError(
+            "the data has no part that training has not seen and that is long enough to forecast from twice. "
+            "Give longer or newer data."
+        )
+    if json:
+        _print_json(check)
+    else:
+        _print(check)
+
+
+def _rows(check: ForecastCheck, p: int) -> list[dict[str, float]]:
+    return [
+        {
+            "steps": h,
+            "time": h * check.step,
+            "crps": float(check.crps[h - 1, p]),
+            "climatology": float(check.climatology[h - 1, p]),
+            "persistence": float(check.persistence[h - 1, p]),
+            **{f"coverage_{level:.0%}".rstrip("%"): float(check.coverage[level][h - 1, p]) for level in LEVELS},
+        }
+        for h in check.shown_horizons()
+    ]
+
+
+def _print_json(check: ForecastCheck) -> None:
+    channels = {
+        name: [{k: v if math.isfinite(v) else None for k, v in row.items()} for row in _rows(check, p)]
+        for p, name in enumerate(check.names)
+    }
+    about = {"origins": check.origins, "data": "validation" if check.validation else "new", "notes": check.remarks}
+    print(json.dumps({**about, "channels": channels}, allow_nan=False))
+
+
+def _print(check: ForecastCheck) -> None:
+    console = Console(highlight=False, markup=False)
+    kind = "the held-out part of the training data" if check.validation else "data new to the model"
+    console.print(f"forecasts from {check.origins} origins in {kind}; CRPS, lower is better", soft_wrap=True)
+    for remark in check.remarks:
+        console.print(visible(f"note: {remark}"), soft_wrap=True)
+    for p, name in enumerate(check.names):
+        rows = _rows(check, p)
+        table = Table(title=visible(name), title_justify="left", box=None)
+        for column in rows[0]:
+            table.add_column(column.replace("_", " "), justify="right")
+        for row in rows:
+            table.add_row(*(f"{v:.0%}" if k.startswith("coverage") else f"{v:.4g}" for k, v in row.items()))
+        console.print(table)

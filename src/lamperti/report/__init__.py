@@ -1,0 +1,81 @@
+"""A report on a fitted model: one HTML file with figures, tables and caveats, which needs no network.
+
+`write_report` makes it; `lamperti.diagnostics.diagnose` is what it shows.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from lamperti._errors import DependencyError
+from lamperti.api import embed
+from lamperti.data.files import atomic_write
+from lamperti.diagnostics import Diagnostics, Effort, diagnose
+from lamperti.report import sections
+from lamperti.report._page import page
+from lamperti.results import FitResult
+
+__all__ = ["render", "write_report"]
+
+_EMBEDDED = 1000  # samples of the series that is shown in the phase space
+
+
+def write_report(
+    result: FitResult,
+    data: Any,
+    path: str | os.PathLike,
+    *,
+    title: str = "",
+    origin: Mapping[str, str] | None = None,
+    effort: Effort | None = None,
+    seed: int = 0,
+) -> Diagnostics:
+    """Write a report on a fitted model, whole or not at all; returns the diagnostics that it shows.
+
+    **Arguments**
+
+    - `data`: what the model was trained on, or data new to it, as for `lamperti.diagnostics.diagnose`.
+    - `path`: the HTML file.
+    - `title`: at its top; the channels by default.
+    - `origin`: facts for those who want to reproduce it, such as the command and the file of the data.
+
+    **Raises** `DependencyError` without plotly, `SeriesError` for data without the model's channels.
+
+    ```python
+    from lamperti.report import write_report
+    write_report(result, series, "report.html")
+    ```
+    """
+    script = _plotly()
+    found = diagnose(result, data, effort=effort or Effort(), seed=seed)
+    atomic_write(path, render(result, found, title=title, origin=origin or {}, script=script).encode())
+    return found
+
+
+def render(
+    result: FitResult, found: Diagnostics, *, title: str = "", origin: Mapping[str, str] | None = None, script: str = ""
+) -> str:
+    """The page as text. ``script``: the source of plotly.js; by default the one that comes with plotly."""
+    series = max(found.series, key=len)[:_EMBEDDED]
+    names = ", ".join(result.names[:4]) + (", …" if len(result.names) > 4 else "")
+    samples = f"{len(found.series)} series, {found.samples} samples, {len(result.names)} channels"
+    parts = (
+        ("summary", "Summary", sections.summary(result, found)),
+        ("data", "Data", sections.data(found)),
+        ("learning", "Training", sections.training(result)),
+        ("space", "Phase space", sections.phase_space(result, embed(result, series), found)),
+        ("equation", "Learned equation", sections.equation(result, found)),
+        ("forecasts", "Forecasts", sections.forecasts(found.forecasts)),
+        ("long-run", "Running freely", sections.long_run(found)),
+        ("residuals", "Residuals", sections.residuals(found)),
+        ("reproduce", "How to reproduce", sections.reproduce(result, origin or {})),
+    )
+    return page(title or f"Latent dynamics of {names}", samples, parts, script or _plotly())
+
+
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise DependencyError("a report needs plotly, which is not installed. pip install plotly") from None
+    return get_plotlyjs()

@@ -1,0 +1,249 @@
+"""The text and tables of a report, section by section."""
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+import lamperti
+from lamperti.data.series import DATES
+from lamperti.diagnostics import Diagnostics
+from lamperti.diagnostics.held_out import LEVELS, ForecastCheck
+from lamperti.diagnostics.summary import as_text, how_it_ended, place
+from lamperti.diagnostics.whiteness import Whiteness
+from lamperti.report import charts, space
+from lamperti.report._page import escape, facts, figure, paragraph, table
+from lamperti.results import Embedding, FitResult
+
+_NOTES = {"dimension", "few samples"}  # caveats that every such data set raises
+_LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
+_SERIES = 12
+_NO_SKILL = 0.95  # of climatology's score
+
+
+def summary(result: FitResult, found: Diagnostics) -> str:
+    """What was learned, in sentences, after what to be careful about."""
+    items = "".join(
+        f"<li{' class=note' * (caveat.code in _NOTES)}>{escape(caveat.text)}</li>" for caveat in found.caveats
+    )
+    serious = [c for c in found.caveats if c.code not in _NOTES]
+    lead = "Before you rely on this model:" if serious else "The checks raised nothing serious. Keep in mind:"
+    return f'{paragraph(lead)}<ul class="caveats">{items}</ul>' + "".join(
+        paragraph(sentence) for sentence in _sentences(result, found)
+    )
+
+
+def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
+    names = ", ".join(result.names[:6]) + (" and others" if len(result.names) > 6 else "")
+    yield (
+        f"The model describes {names} as seen through noise from a state of {result.model.latent_dim} coordinates that "
+        f"follows a stochastic differential equation, learned from series of {found.samples} samples in all."
+    )
+    check = found.forecasts
+    if check is not None:
+        ahead = _skilful(check)
+        far = "not even one step ahead"
+        if ahead == check.horizons:
+            far = f"as far as was looked ({check.step * ahead:.4g} units of time)"
+        elif ahead:
+            far = f"up to {check.step * ahead:.4g} units of time ahead"
+        yield (
+            f"On data that training has not seen, forecasts were better than the long-run distribution {far}, and "
+            f"their 90 % intervals held {check.average_coverage(0.9):.0%} of the values."
+        )
+    e = found.lyapunov
+    if np.isfinite(e.mean) and abs(e.mean) >= 2 * e.se:
+        verdict = (
+            "chaotic: nearby states part" if e.mean > 0 else "not chaotic: nearby states under the same noise meet"
+        )
+        yield f"The learned system is {verdict} at a rate of {abs(e.mean):.3g} ± {e.se:.1g} per unit of time."
+    if found.fixed_points:
+        kinds = [p.kind for p in found.fixed_points]
+        listed = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        many = "one point" if len(kinds) == 1 else f"{len(kinds)} points"
+        yield f"Inside the region of the data, the mean drift vanishes at {many}: {listed}."
+
+
+def _skilful(check: ForecastCheck) -> int:
+    ratio = np.mean(check.crps / check.climatology, axis=1)
+    poor = np.flatnonzero(~(ratio < _NO_SKILL))
+    return int(poor[0]) if poor.size else check.horizons
+
+
+def data(found: Diagnostics) -> str:
+    check = found.check
+    unit = "" if check.time_unit in ("", DATES) else f" {check.time_unit}"
+    text = facts(
+        [
+            ("Series", str(len(check.series))),
+            ("Samples", str(found.samples)),
+            ("Sampling", f"{check.sampling}{unit}"),
+            ("Missing values", str(sum(s.missing for s in check.series))),
+        ]
+    )
+    text += table(
+        ("channel", "unit", "observed", "missing", "mean", "sd", "lowest", "highest"),
+        [
+            (c.name, c.unit, c.observed, c.missing, f"{c.mean:.4g}", f"{c.sd:.4g}", f"{c.low:.4g}", f"{c.high:.4g}")
+            for c in check.channels
+        ],
+    )
+    if len(check.series) > 1:
+        shown = check.series[:_SERIES]
+        rows = [(s.label, s.length, f"{s.start:.6g}", f"{s.end:.6g}", s.missing) for s in shown]
+        text += table(("series", "samples", "from", "to", "missing"), rows)
+        if len(check.series) > len(shown):
+            text += paragraph(f"… and {len(check.series) - len(shown)} more.")
+    if check.problems:
+        rows = [(p.severity, p.where, p.message) for p in check.problems]
+        text += "<h3>What may be wrong with the data</h3>" + table(("severity", "where", "what"), rows, words=True)
+    return text + "".join(paragraph(f"Repaired on request: {repair}") for repair in check.repairs)
+
+
+def training(result: FitResult) -> str:
+    h = result.history
+    if not h.records:
+        return paragraph("Training ended before its first report.")
+    last = h.records[-1]
+    rows = [
+        ("Ended", f"{how_it_ended(h.status)}, after {last.iteration} iterations and {h.seconds:.0f} s"),
+        ("Kept", f"iteration {h.best_iteration}, validation score {h.best_score:.4f} nats a transition"),
+        ("Steps refused (not finite)", str(last.refused)),
+        ("Natural steps halved", str(last.halvings)),
+        ("Returns to an earlier state", str(h.rollbacks)),
+    ]
+    return figure(charts.training(h)) + "<h3>What the guard did</h3>" + facts(rows)
+
+
+def phase_space(result: FitResult, embedding: Embedding, found: Diagnostics) -> str:
+    path = found.simulation.states[0]
+    return "".join(figure(spec) for spec in space.phase_space(result, embedding, path))
+
+
+def equation(result: FitResult, found: Diagnostics) -> str:
+    text = "".join(figure(spec) for spec in space.equation(found.slices))
+    text += "<h3>Fixed points of the mean drift</h3>"
+    if found.fixed_points:
+        rows = [
+            (
+                place(p),
+                p.kind,
+                ", ".join(map(as_text, p.eigenvalues)),
+                f"{p.period:.4g}" if np.isfinite(p.period) else "–",
+                f"{p.uncertainty:.2f}",
+            )
+            for p in found.fixed_points
+        ]
+        text += table(("state", "kind", "eigenvalues (per unit of time)", "period", "sd of the drift / usual"), rows)
+        text += paragraph(
+            "Only points inside the convex hull of the states that the data went through are listed. A point is stable "
+            "when a step of one sample interval brings nearby states closer. Where the last column nears 1, the drift "
+            "is extrapolated, and the point may not exist."
+        )
+    else:
+        text += paragraph("None inside the region that the data went through.")
+    e = found.lyapunov
+    text += "<h3>Largest Lyapunov exponent</h3>"
+    if np.isfinite(e.mean):
+        sign = "positive: chaos" if e.mean > 2 * e.se else "negative: no chaos" if e.mean < -2 * e.se else "sign open"
+        text += paragraph(
+            f"{e.mean:.4g} ± {e.se:.2g} per unit of time ({sign}), of the mean drift with its noise, over "
+            f"{len(e.paths)} paths; ± is one standard error over paths, without what is unknown of the drift."
+        )
+    else:
+        text += paragraph("Cannot be given: paths of the mean drift run away.")
+    return text
+
+
+def forecasts(check: ForecastCheck | None) -> str:
+    if check is None:
+        return paragraph("Too little data was held out for a forecast with two origins.")
+    kind = (
+        "the part of the training data that was held out; it also chose when to stop, so that scores are a little "
+        "better than on new data"
+        if check.validation
+        else "data that is new to the model; climatology is that of these data themselves"
+    )
+    text = paragraph(f"Checked on {kind}.") + "".join(figure(spec) for spec in charts.fans(check))
+    text += figure(charts.calibration(check))
+    return text + "".join(_scores(check, p) for p in range(len(check.names)))
+
+
+def _scores(check: ForecastCheck, p: int) -> str:
+    header = ("steps", "time ahead", "CRPS", "climatology", "persistence", *(f"in {level:.0%}" for level in LEVELS))
+    rows = []
+    for h in check.shown_horizons():
+        scores = (check.crps[h - 1, p], check.climatology[h - 1, p], check.persistence[h - 1, p])
+        inside = (f"{check.coverage[level][h - 1, p]:.0%}" for level in LEVELS)
+        rows.append((h, f"{h * check.step:.4g}", *(f"{s:.4g}" for s in scores), *inside))
+    return f"<h3>{escape(check.names[p])}</h3>" + table(header, rows)
+
+
+def long_run(found: Diagnostics) -> str:
+    if not found.likeness:
+        return paragraph("No channel has a stretch without gaps that is long enough to compare.")
+    text = "".join(figure(spec) for k, one in enumerate(found.likeness[:4]) for spec in charts.free_run(one, k + 1))
+    rows = [
+        (
+            one.channel,
+            f"{one.sd_ratio:.2f}",
+            f"{one.roughness_ratio:.2f}",
+            f"{one.value_distance:.2f}",
+            f"{one.spectrum_distance:.2f}",
+            f"{one.escape_share:.0%}",
+        )
+        for one in found.likeness
+    ]
+    header = (
+        "channel",
+        "sd ratio",
+        "roughness ratio",
+        "distance of values (sd)",
+        "of spectra (0–1)",
+        "paths that escape",
+    )
+    return text + table(header, rows) + paragraph("Ratios are model over real: 1 is right.")
+
+
+def residuals(found: Diagnostics) -> str:
+    if found.residuals is None:
+        return paragraph("Too few samples for residuals.")
+    r = found.residuals
+    parts = (
+        ("increments", "Increments of the latent states along paths drawn from their posterior.", r.increments),
+        ("one-step", "One-step forecast errors of the channels.", r.one_step),
+    )
+    text = "".join(figure(charts.residuals(f"residuals-{name}", what, group)) for name, what, group in parts)
+    header = ("residual", "number", "mean", "sd", "p (white)", "skewness", "excess kurtosis", "p (normal)")
+    text += table(header, [_row(w) for _, _, group in parts for w in group])
+    return text + paragraph(
+        "Residuals are standardised: where the model is right, they have mean 0 and sd 1, are white (Ljung–Box) and "
+        "normal (Jarque–Bera). With many samples small p-values come from small faults: look at the sizes, too."
+    )
+
+
+def _row(w: Whiteness) -> tuple:
+    numbers = (f"{w.mean:.2f}", f"{w.sd:.2f}", f"{w.p_white:.2g}", f"{w.skewness:.2f}", f"{w.excess_kurtosis:.2f}")
+    return (w.name, len(w.values), *numbers, f"{w.p_normal:.2g}")
+
+
+def reproduce(result: FitResult, origin: Mapping[str, str]) -> str:
+    config = {"model": result.config.model.model_dump(mode="json"), "fit": result.config.fit.model_dump(mode="json")}
+    versions = f"lamperti {lamperti.__version__}, " + ", ".join(f"{name} {_version(name)}" for name in _LIBRARIES)
+    rows = [*origin.items(), ("Versions", versions), ("Python", f"{platform.python_version()}, {platform.platform()}")]
+    lines = []
+    for name, values in config.items():
+        lines.append(f"[{name}]")
+        # None is the default of what is chosen from the data; JSON's other values are TOML's, too.
+        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None]
+    body = "".join(f"{escape(text)}\n" for text in lines)
+    return facts(rows) + f"<h3>Configuration in force (for --config)</h3><pre>{body}</pre>"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # put on the path without being installed
+        return "unknown"
