@@ -16,7 +16,7 @@ def test_the_summary_tells_data_model_training_and_noise():
     text = str(result.summary())
     assert repr(result.summary()) == text
     assert all(len(line) <= 92 for line in text.splitlines())
-    for fact in ("4, 240 samples", "Latent dimension:", "window 6", "linearised", "all iterations done", "3 in"):
+    for fact in ("4, 240 samples", "Latent dimension:", "window 6", "sigma-point", "all iterations done", "3 in"):
         assert fact in text
     noise = result.scaler.unscale_sd(np.sqrt(np.asarray(result.model.emission.noise)))[0]
     assert f"{noise:.3g}" in text
