@@ -129,7 +129,7 @@ def test_three_dimensions_are_shown_in_space():
     from lamperti.data.scaling import Scaler
     from lamperti.report import space
     from lamperti.results import Config, Embedding
-    from lamperti.train.loop import History
+    from lamperti.train.history import History
 
     series, config = fitted.data().series, fitted.MODEL.model_copy(update={"latent_dim": 3})
     rng = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from lamperti.diagnostics.caveats import of_training
 from lamperti.diagnostics.held_out import _known, _on_steps, unseen
 from lamperti.diagnostics.long_run import stretches
 from lamperti.results import Config
-from lamperti.train.loop import History, Record
+from lamperti.train.history import History, Record
 
 
 def moments(field):

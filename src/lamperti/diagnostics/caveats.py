@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lamperti.train.loop import History
+from lamperti.train.history import History
 
 if TYPE_CHECKING:
     from lamperti.diagnostics.diagnose import Diagnostics

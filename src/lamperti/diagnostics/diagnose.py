@@ -18,7 +18,7 @@ from lamperti.diagnostics.residuals import Residuals, residuals
 from lamperti.diagnostics.slices import Slice, slices
 from lamperti.evaluation.lyapunov import Exponent
 from lamperti.results import FitResult, Simulation
-from lamperti.train.loop import History
+from lamperti.train.history import History
 
 
 @dataclass(frozen=True)

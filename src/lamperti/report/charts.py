@@ -25,7 +25,7 @@ from lamperti.report._spec import (
     panels,
     text,
 )
-from lamperti.train.loop import History
+from lamperti.train.history import History
 
 _BANDS = ((0.95, 0.14), (0.8, 0.2), (0.5, 0.3))
 _BINS = 10
