@@ -11,6 +11,7 @@ from lamperti._errors import ConfigError
 from lamperti.cli._output import check_output_file
 from lamperti.cli._say import say
 from lamperti.cli._source import Source
+from lamperti.data.series import DATES, Series
 from lamperti.data.writing import write_csv
 from lamperti.io import load
 from lamperti.results import Columns
@@ -52,7 +53,7 @@ def forecast(
     parts = []
     for series in source.read(data, result.names):
         f = api.forecast(result, series, horizon=horizon, n_samples=samples, seed=seed)
-        parts.append(f.columns(level))
+        parts.append(_dated(f.columns(level), series))
     _write(out, parts, as_json=json)
 
 
@@ -97,8 +98,17 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
     result = load(run)
     parts = []
     for series in source.read(data, result.names):
-        parts.append(api.embed(result, series).columns())
+        parts.append(_dated(api.embed(result, series).columns(), series))
     _write(out, parts, as_json=json)
+
+
+def _dated(columns: Columns, series: Series) -> Columns:
+    """Times as dates (UTC) where the data had dates."""
+    if series.time_unit != DATES:
+        return columns
+    stamps = np.round(columns["time"] * 1e6).astype("datetime64[us]")
+    whole = bool((stamps == stamps.astype("datetime64[s]")).all())
+    return columns | {"time": np.datetime_as_string(stamps, unit="s" if whole else "us")}
 
 
 def _write(out: Path, parts: list[Columns], *, as_json: bool, label: str = "series", always: bool = False) -> None:
