@@ -171,6 +171,8 @@ def test_the_command_writes_the_report_beside_the_model(place, capsys, monkeypat
     text = (place / "report.html").read_text(encoding="utf-8")
     assert hashlib.sha256((place / "data.csv").read_bytes()).hexdigest() in text
     assert main(["report", str(place), str(place / "data.csv"), "--out", str(place / "data.csv")]) == 2
+    assert main(["report", str(place)]) == 2  # a folder with a model and no more
+    assert "does not say where its data came from. Give DATA." in capsys.readouterr().err
 
 
 def test_evaluate_scores_what_was_held_out(place, capsys):

@@ -13,19 +13,20 @@ from rich.table import Table
 from lamperti._errors import ConfigError, SeriesError
 from lamperti._text import visible
 from lamperti.cli._output import check_output_file
+from lamperti.cli._remembered import recording
 from lamperti.cli._source import Source
 from lamperti.data.matching import match_channels
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck, check_forecasts
 from lamperti.io import load
 
 Run = Annotated[Path, Parameter(name="RUN")]
-Data = Annotated[Path, Parameter(name="DATA")]
+Data = Annotated[Path | None, Parameter(name="DATA")]
 _DEFAULT_SOURCE = Source()
 
 
 def report(
     run: Run,
-    data: Data,
+    data: Data = None,
     /,
     *,
     out: Path | None = None,
@@ -40,7 +41,7 @@ def report(
 
     Args:
         run: folder of a run, or a model file
-        data: file of the data that the model was trained on, or of new data
+        data: file of the data that the model was trained on, or of new data; by default what the run was fitted to
         out: file to write; report.html in the folder of the run by default
         title: at the top of the page
         seed: of the draws
@@ -48,12 +49,18 @@ def report(
     from lamperti.report import write_report
 
     place = out or (run if run.is_dir() else run.parent) / "report.html"
-    check_output_file(place, data)
     result = load(run)
-    series = source.read(data, result.names)
-    origin = {"Command": f"lamperti report {run} {data}", "Model": str(run), "Data": str(data)}
-    if data.is_file():
-        origin["SHA-256 of the data"] = hashlib.sha256(data.read_bytes()).hexdigest()
+    file = recording(run, data, source, result.names)
+    check_output_file(place, file.path)
+    series = file.read()
+    origin = {
+        "Command": f"lamperti report {run}" + (f" {data}" if data else ""),
+        "Model": str(run),
+        "Data": str(file.path),
+    }
+    origin["Read with"] = ", ".join(f"{name}={value!r}" for name, value in file.options.items())
+    if file.path.is_file():
+        origin["SHA-256 of the data"] = hashlib.sha256(file.path.read_bytes()).hexdigest()
     console = Console(highlight=False, markup=False)
     found = write_report(result, series, place, title=title, origin=origin, seed=seed)
     for caveat in found.caveats:
@@ -63,7 +70,7 @@ def report(
 
 def evaluate(
     run: Run,
-    data: Data,
+    data: Data = None,
     /,
     *,
     horizon: int | None = None,
@@ -77,7 +84,7 @@ def evaluate(
 
     Args:
         run: folder of a run, or a model file
-        data: file of new data, or of the training data, of which the held-out part is then used
+        data: file of new data, or of the training data, of which the held-out part is then used (the default)
         horizon: steps ahead; up to 100 as the data allows
         origins: places to forecast from
         samples: paths drawn from each
@@ -88,7 +95,7 @@ def evaluate(
         if value is not None and value < 1:
             raise ConfigError(f"--{name} must be at least 1; got {value}.")
     result = load(run)
-    series = [match_channels(one, result.names) for one in source.read(data, result.names)]
+    series = [match_channels(one, result.names) for one in recording(run, data, source, result.names).read()]
     check = check_forecasts(result, series, horizon=horizon, n_origins=origins, n_samples=samples, seed=seed)
     if check is None:
         raise SeriesError(

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from lamperti import api
 from lamperti._errors import ConfigError
 from lamperti.cli._output import check_output_file
+from lamperti.cli._remembered import recording
 from lamperti.cli._say import say
 from lamperti.cli._source import Source
 from lamperti.data.series import DATES, Series
@@ -51,7 +52,7 @@ def forecast(
     check_output_file(out, data)
     result = load(run)
     parts = []
-    for series in source.read(data, result.names):
+    for series in recording(run, data, source, result.names).read():
         f = api.forecast(result, series, horizon=horizon, n_samples=samples, seed=seed)
         parts.append(_dated(f.columns(level), series))
     _write(out, parts, as_json=json)
@@ -97,7 +98,7 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
     check_output_file(out, data)
     result = load(run)
     parts = []
-    for series in source.read(data, result.names):
+    for series in recording(run, data, source, result.names).read():
         parts.append(_dated(api.embed(result, series).columns(), series))
     _write(out, parts, as_json=json)
 

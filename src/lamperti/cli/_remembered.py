@@ -1,0 +1,37 @@
+"""Data for a run: a file given, or the one that the run was fitted to; read as it was then unless told otherwise."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lamperti._errors import ConfigError
+from lamperti.cli._source import Source
+from lamperti.data.reading import read
+from lamperti.data.series import Series
+from lamperti.runs.folder import CONFIG, read_config
+
+_AS_BEFORE = Source()
+
+
+class Recording(NamedTuple):
+    """A file and how to read it."""
+
+    path: Path
+    options: dict[str, Any]
+
+    def read(self) -> list[Series]:
+        return read(self.path, **self.options)
+
+
+def recording(run: Path, data: Path | None, source: Source, names: Sequence[str]) -> Recording:
+    """``data``, or the data of the run when it is None; ``names`` are the channels to read."""
+    origin = (read_config(run)["origin"] or {}) if (run / CONFIG).is_file() else {}
+    if data is None:
+        if not origin:
+            raise ConfigError(f"{run} does not say where its data came from. Give DATA.")
+        if source != _AS_BEFORE:
+            raise ConfigError("options of reading are remembered by the run; give them only with DATA.")
+        data = Path(origin["path"])
+    options = {**origin["options"]} if origin and source == _AS_BEFORE else source.options(names)
+    options.setdefault("columns", list(names))
+    return Recording(data, options)
