@@ -1,6 +1,7 @@
 """What every test shares: run-time checks of shapes and types, and compiled programs kept between runs."""
 
 import os
+import signal
 from pathlib import Path
 
 from jaxtyping import install_import_hook
@@ -8,6 +9,10 @@ from jaxtyping import install_import_hook
 _CACHE = Path(__file__).parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+# A shell starts its background jobs deaf to Ctrl-C, which the tests press; lamperti leaves a deaf process deaf.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Must come before anything imports lamperti: annotations are checked in modules that are imported from here on.
 # Left out: ``config``, because beartype refuses ``typing.Self`` on a method that is decorated by itself, as the hook
