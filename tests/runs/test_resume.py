@@ -153,7 +153,8 @@ def test_a_place_that_cannot_be_written_is_refused_before_training(tmp_path, mon
 
 def test_a_disk_without_room_is_refused_before_training(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: type("usage", (), {"free": 1000})())
-    monkeypatch.setattr("lamperti.fitting.build_model", lambda *args, **options: fitted.result().model)
+    model = fitted.result().model
+    monkeypatch.setattr("lamperti.fitting.build_model", lambda *args, **options: model)
     with pytest.raises(lp.RunError, match=r"0\.0 MB left; the run needs"):
         lp.fit(fitted.data().series, fitted.MODEL, fitted.FIT, run=tmp_path / "run")
     assert not (tmp_path / "run").exists()
