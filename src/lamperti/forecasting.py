@@ -15,9 +15,10 @@ from lamperti._compile import compiled
 from lamperti._params import realise
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.dynamics.sparse_gp import DriftDraws
+from lamperti.dynamics.transition import GPTransition
 from lamperti.math.resampling import systematic
 from lamperti.model import LatentSDE, Segment
-from lamperti.smoothers.particle import Cloud, move_particles, proposals, start_particles
+from lamperti.smoothers.particle import Cloud, Proposal, draw_noise, move_particles, proposals, start_particles
 
 Start = Literal["filter", "encoder"]
 
@@ -33,28 +34,35 @@ class ContextState(eqx.Module):
 def filter_context(
     model: LatentSDE, segment: Segment, *, n_samples: int, n_particles: int, key: PRNGKeyArray
 ) -> ContextState:
-    """Particle filter of the learned model over one series. The encoder speaks at the first state only: its windows
-    overlap, so more of it would count the same noise many times."""
+    """Particle filter of the learned model over one series."""
     model = realise(model)
     key_start, key_filter, key_pick = jax.random.split(key, 3)
+    transition, steps, cloud = _open(model, segment, n_particles, key=key_start)
+
+    def forward(state, inputs):
+        cloud, least = state
+        step, key = inputs
+        moved = move_particles(transition, cloud, step, draw_noise(key, cloud.x.shape))
+        # After the end of the series (padding) the particles stay where they are.
+        kept = jax.tree.map(lambda a, b: jnp.where(step.link, a, b), moved.cloud, cloud)
+        return (Cloud(*kept), jnp.where(step.link, jnp.minimum(least, moved.ess / n_particles), least)), None
+
+    keys = jax.random.split(key_filter, steps.dt.shape[0])
+    (cloud, least), _ = jax.lax.scan(forward, (cloud, jnp.asarray(1.0)), (steps, keys))
+    return ContextState(cloud.x[systematic(cloud.log_w, uniform=jax.random.uniform(key_pick), n=n_samples)], least)
+
+
+def _open(
+    model: LatentSDE, segment: Segment, n_particles: int, *, key: PRNGKeyArray
+) -> tuple[GPTransition, Proposal, Cloud]:
+    """What the filter over a series starts from: transition, proposals of all steps, first particles. The encoder
+    speaks at the first state only: its windows overlap, so more of it would count the same noise many times."""
     transition = model.dynamics.condition()
     part = segment.chain_part(model.encoder.lead)
     encoding = model.encoder(segment.y, segment.mask, segment.dt)
     likelihood = model.emission.potentials(part.y, part.mask)
-    cloud, _ = start_particles(model.initial.gaussian(), encoding.potentials * likelihood, n_particles, key=key_start)
-
-    def forward(state, inputs):
-        cloud, least = state
-        steps, key = inputs
-        moved = move_particles(transition, cloud, steps, key)
-        # After the end of the series (padding) the particles stay where they are.
-        kept = jax.tree.map(lambda a, b: jnp.where(steps.link, a, b), moved.cloud, cloud)
-        return (Cloud(*kept), jnp.where(steps.link, jnp.minimum(least, moved.ess / n_particles), least)), None
-
-    steps = proposals(transition, likelihood, part.dt, part.link)
-    keys = jax.random.split(key_filter, part.dt.shape[0])
-    (cloud, least), _ = jax.lax.scan(forward, (cloud, jnp.asarray(1.0)), (steps, keys))
-    return ContextState(cloud.x[systematic(cloud.log_w, key=key_pick, n=n_samples)], least)
+    cloud, _ = start_particles(model.initial.gaussian(), encoding.potentials * likelihood, n_particles, key=key)
+    return transition, proposals(transition, likelihood, part.dt, part.link), cloud
 
 
 class StepForecasts(eqx.Module):
@@ -69,25 +77,20 @@ def predict_steps(model: LatentSDE, segment: Segment, *, n_particles: int, key: 
     """One-step forecasts of the observations along one series, noise included, by the same particle filter."""
     model = realise(model)
     key_start, key_filter = jax.random.split(key)
-    transition = model.dynamics.condition()
-    part = segment.chain_part(model.encoder.lead)
-    encoding = model.encoder(segment.y, segment.mask, segment.dt)
-    likelihood = model.emission.potentials(part.y, part.mask)
-    cloud, _ = start_particles(model.initial.gaussian(), encoding.potentials * likelihood, n_particles, key=key_start)
+    transition, steps, cloud = _open(model, segment, n_particles, key=key_start)
 
     def forward(cloud, inputs):
-        steps, key = inputs
+        step, key = inputs
         key_state, key_noise, key_move = jax.random.split(key, 3)
-        ahead = steps.step_mean(transition, cloud.x)
-        ahead = ahead + jax.random.normal(key_state, ahead.shape) / jnp.sqrt(steps.inverse_noise)
+        ahead = step.step_mean(transition, cloud.x)
+        ahead = ahead + jax.random.normal(key_state, ahead.shape) / jnp.sqrt(step.inverse_noise)
         y = model.emission.sample(ahead, key=key_noise)
         weight = jax.nn.softmax(cloud.log_w)
         mean = weight @ y
-        moved = move_particles(transition, cloud, steps, key_move).cloud
+        moved = move_particles(transition, cloud, step, draw_noise(key_move, cloud.x.shape)).cloud
         return moved, StepForecasts(mean, jnp.sqrt(weight @ (y - mean) ** 2))
 
-    steps = proposals(transition, likelihood, part.dt, part.link)
-    return jax.lax.scan(forward, cloud, (steps, jax.random.split(key_filter, part.dt.shape[0])))[1]
+    return jax.lax.scan(forward, cloud, (steps, jax.random.split(key_filter, steps.dt.shape[0])))[1]
 
 
 @compiled

@@ -11,7 +11,7 @@ def test_every_particle_is_taken_floor_or_ceiling_of_its_share():
     log_w = jnp.asarray(np.random.default_rng(0).normal(size=30))
     share = 50 * np.asarray(jax.nn.softmax(log_w))
     for seed in range(20):
-        counts = np.bincount(systematic(log_w, key=jax.random.key(seed), n=50), minlength=30)
+        counts = np.bincount(systematic(log_w, uniform=jax.random.uniform(jax.random.key(seed)), n=50), minlength=30)
         assert counts.sum() == 50
         assert np.all((counts == np.floor(share)) | (counts == np.ceil(share)))
 
@@ -19,8 +19,8 @@ def test_every_particle_is_taken_floor_or_ceiling_of_its_share():
 def test_resampling_is_unbiased():
     log_w = jnp.asarray([0.0, -1.0, -2.5, -0.3])
     w = np.asarray(jax.nn.softmax(log_w))
-    draw = jax.jit(jax.vmap(lambda k: jnp.bincount(systematic(log_w, key=k, n=3), length=4)))
-    counts = np.asarray(draw(jax.random.split(jax.random.key(0), 4000)))
+    draw = jax.jit(jax.vmap(lambda u: jnp.bincount(systematic(log_w, uniform=u, n=3), length=4)))
+    counts = np.asarray(draw(jax.random.uniform(jax.random.key(0), (4000,))))
     se = counts.std(axis=0) / np.sqrt(len(counts))
     assert np.all(np.abs(counts.mean(axis=0) - 3 * w) < 5 * se)
 
@@ -28,7 +28,7 @@ def test_resampling_is_unbiased():
 def test_a_particle_without_weight_is_never_taken():
     log_w = jnp.asarray([-jnp.inf, 0.0, -jnp.inf, 0.0, -jnp.inf])
     for seed in range(20):
-        assert set(np.asarray(systematic(log_w, key=jax.random.key(seed), n=7))) <= {1, 3}
+        assert set(np.asarray(systematic(log_w, uniform=jax.random.uniform(jax.random.key(seed)), n=7))) <= {1, 3}
 
 
 def test_effective_sample_size_counts_equal_weights_and_forgets_scale():

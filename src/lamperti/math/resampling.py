@@ -6,7 +6,7 @@ Notation   log_w: unnormalised log-weights [K]
 import jax
 import jax.numpy as jnp
 
-from lamperti._typing import Array, Float, Int, PRNGKeyArray, Scalar
+from lamperti._typing import Array, Float, Int, Scalar
 
 
 def effective_sample_size(log_w: Float[Array, " K"]) -> Scalar:
@@ -15,11 +15,11 @@ def effective_sample_size(log_w: Float[Array, " K"]) -> Scalar:
     return 1.0 / jnp.sum(w**2)
 
 
-def systematic(log_w: Float[Array, " K"], *, key: PRNGKeyArray, n: int | None = None) -> Int[Array, " n"]:
+def systematic(log_w: Float[Array, " K"], *, uniform: Scalar, n: int | None = None) -> Int[Array, " n"]:
     """Indices of n draws with one uniform: particle i is taken floor or ceil of n w_i times."""
     n = log_w.shape[0] if n is None else n
     cumulative = jnp.cumsum(jax.nn.softmax(log_w))
-    ticks = (jnp.arange(n) + jax.random.uniform(key)) / n
+    ticks = (jnp.arange(n) + uniform) / n
     return jnp.minimum(jnp.searchsorted(cumulative, ticks), log_w.shape[0] - 1)
 
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lamperti._blas import one_blas_thread
 from lamperti._errors import TrainingError
 from lamperti.data.windows import Batch, SegmentSet
 from lamperti.model import LatentSDE, Segment
@@ -194,7 +195,7 @@ def train(
     """
     run = _Run(start, segments, validation, settings)
     history = run.history
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, one_blas_thread:
         try:
             history.status = _loop(run, interrupts, progress, watch, checkpoint)
         except KeyboardInterrupt:
