@@ -71,6 +71,11 @@ def _not_finite(path):
     _forged(path, arrays={"scaler.shift": np.array([np.nan])})
 
 
+def _single(path):
+    """The Gamma rates, whose small diffusions single precision would lose."""
+    _forged(path, arrays={"model.dynamics.q.rate": np.ones(2, np.float32)})
+
+
 MODELS = {
     "33 pickle": (_pickled, "not a lamperti model"),
     "34 archive with paths": (_archive, "not a lamperti model"),
@@ -79,6 +84,7 @@ MODELS = {
     "35 giant header": (lambda path: _raw(path, b"{}", 2**62), "not a lamperti model"),
     "36 newer": (lambda path: _forged(path, change={"schema": 99, "version": "9.9"}), "lamperti 9.9"),
     "37 NaN": (_not_finite, "not finite"),
+    "47 single precision": (_single, "'model.dynamics.q.rate' is F32"),
     "38 truncated": (_truncated, "not a lamperti model"),
     "38 flipped bit": (_flipped, "checksum"),
 }

@@ -18,6 +18,7 @@ import zarr
 from scipy.io import netcdf_file
 
 from lamperti._errors import DependencyError, SeriesError
+from lamperti.cli import main
 from lamperti.data import read
 from lamperti.data.formats import decoding
 
@@ -283,13 +284,16 @@ def test_values_that_netcdf_puts_where_nothing_was_written_are_no_data(tmp_path)
         read(tmp_path / "a.nc")
 
 
-def test_a_decoder_that_dies_takes_nobody_along(tmp_path, monkeypatch):
+def test_a_decoder_that_dies_takes_nobody_along(tmp_path, monkeypatch, capsys):
     script = tmp_path / "dies.py"
     script.write_text(f"import os\nos.kill(os.getpid(), {int(signal.SIGSEGV)})\n")
     monkeypatch.setattr(decoding, "_SCRIPT", script)
     path = _written(tmp_path, "netcdf4")
     with pytest.raises(SeriesError, match=r"a\.nc: the decoder .* was ended by signal 11"):
         read(path)
+    assert main(["check", str(path)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("lamperti: ") and "was ended by signal 11" in line
 
 
 def test_a_decoder_that_hangs_is_ended(tmp_path, monkeypatch):

@@ -8,41 +8,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.refusals import ERRORS, Refusal
 
 from lamperti.runs import commits
 from lamperti.runs.commits import KEPT, DamagedCommitError, commit, committed, read_commit, sweep
 from lamperti.runs.lock import locked
 
-CALLS = ("open", "write", "fsync", "rename", "mkdir")
-ERRORS = (errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO)
 FILES = {"a": b"first" * 1000, "b": b"second"}
-
-
-class Refusal:
-    """The k-th of the calls that change the disk fails."""
-
-    def __init__(self, monkeypatch, at: int, number: int):
-        self.left, self.number = at, number
-        for name in CALLS:
-            monkeypatch.setattr(os, name, self._guarded(getattr(os, name)))
-
-    def _guarded(self, call):
-        def guarded(*args, **options):
-            if sys._getframe(1).f_globals["__name__"] == "shutil":  # tidies up, and may fail at that
-                return call(*args, **options)
-            self.left -= 1
-            if self.left == 0:
-                raise OSError(self.number, os.strerror(self.number))
-            return call(*args, **options)
-
-        return guarded
 
 
 def _calls_of_a_commit(root: Path) -> int:
     with pytest.MonkeyPatch.context() as patch:
         counter = Refusal(patch, -1, 0)
         commit(root, FILES)
-        return -1 - counter.left
+        return counter.calls
 
 
 def test_what_was_committed_is_read_and_only_the_last_few_are_kept(tmp_path):
