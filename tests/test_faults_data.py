@@ -77,7 +77,7 @@ FAULTS = [
     Fault(18, "duplicate times", csv(GOOD, np.r_[0:59, 58]), "row 59 has 58 after 58.*duplicates"),
     Fault(19, "unsorted", csv(GOOD, np.arange(60)[::-1]), "row 1 has 58 after 59.*sort"),
     Fault(20, "irregular", csv(GOOD, np.cumsum(RNG.exponential(size=60))), "true lengths are used", {}, REPORTED),
-    Fault(21, "gap", csv(GOOD, np.r_[0:30, 90:120]), "1 gaps, about 60 samples", {}, REPORTED),
+    Fault(21, "gap", csv(GOOD, np.r_[0:30, 90:120]), "1 gap, about 60 samples", {}, REPORTED),
     Fault(
         22, "no time", csv(GOOD, ["2024-01-01", "", *pd.date_range("2024-01-03", periods=58).date]), "row 1 has no time"
     ),

@@ -24,6 +24,15 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def counted(number: int, noun: str) -> str:
+    """The number with its noun.
+
+    >>> counted(1, "gap"), counted(2, "gap")
+    ('1 gap', '2 gaps')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def literal(text: str) -> str:
     """The same for a figure, where dollar signs would start a formula."""
     return visible(text).replace("$", "\\$")

@@ -10,7 +10,7 @@ import fitted
 import lamperti as lp
 from lamperti.diagnostics import Effort, diagnose, lyapunov
 from lamperti.diagnostics.caveats import caveats
-from lamperti.diagnostics.held_out import trained_on, unseen
+from lamperti.diagnostics.held_out import check_forecasts, trained_on, unseen
 from lamperti.diagnostics.residuals import as_one_segment
 from lamperti.forecasting import standardised_increments
 from lamperti.results import FitResult
@@ -47,6 +47,14 @@ def _line(result, one):
     points = np.tile(np.median(result.states, axis=0), (len(one.x), 1))
     points[:, one.axis] = one.x
     return points
+
+
+def test_persistence_carries_the_last_value_seen_over_a_gap():
+    series = [lp.Series(s.values, mask=np.arange(60) % 20 != 19, dt=0.1) for s in fitted.data().series]
+    gappy = check_forecasts(fitted.result(), series, horizon=5, n_origins=12, n_samples=40)
+    assert gappy is not None and np.isfinite(gappy.persistence).all()
+    seen = check_forecasts(fitted.result(), fitted.data().series, horizon=5, n_origins=12, n_samples=40)
+    assert seen is not None and np.abs(np.log(gappy.persistence / seen.persistence)).max() < 0.7
 
 
 def test_forecasts_are_checked_on_what_was_held_out(found):

@@ -23,8 +23,8 @@ class Recording(NamedTuple):
         return read(self.path, **self.options)
 
 
-def recording(run: Path, data: Path | None, source: Source, names: Sequence[str]) -> Recording:
-    """``data``, or the data of the run when it is None; ``names`` are the channels to read."""
+def recording(run: Path, data: Path | None, source: Source, names: Sequence[str] | None = None) -> Recording:
+    """``data``, or the data of the run when it is None; ``names`` are the channels to read, if they are known."""
     origin = (read_config(run)["origin"] or {}) if (run / CONFIG).is_file() else {}
     if data is None:
         if not origin:
@@ -33,5 +33,6 @@ def recording(run: Path, data: Path | None, source: Source, names: Sequence[str]
             raise ConfigError("options of reading are remembered by the run; give them only with DATA.")
         data = Path(origin["path"])
     options = {**origin["options"]} if origin and source == _AS_BEFORE else source.options(names)
-    options.setdefault("columns", list(names))
+    if names is not None:
+        options.setdefault("columns", list(names))
     return Recording(data, options)

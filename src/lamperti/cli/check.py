@@ -16,7 +16,7 @@ from lamperti.cli._output import check_output_file
 from lamperti.cli._plot import braille
 from lamperti.cli._source import Source, as_flags
 from lamperti.data.checking import Check, examine
-from lamperti.data.series import DATES, Series
+from lamperti.data.series import DATES, Series, unit_of_durations
 
 _DEFAULT_SOURCE = Source()
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -73,7 +73,7 @@ def _print(name: str, series: list[Series], found: Check, *, plot: bool) -> None
         "data": name,
         "series": f"{len(lengths)} of {span} samples",
         "from, to": f"{when[0]}, {when[1]}" + (" (the first series)" if len(lengths) > 1 else ""),
-        "sampling": str(found.sampling) + (f" {_unit(found.time_unit)}" if found.time_unit else ""),
+        "sampling": str(found.sampling) + (f" {unit_of_durations(found.time_unit)}" if found.time_unit else ""),
         "missing": f"{missing} values" if missing else "none",
     }
     if found.suggestion is not None:
@@ -137,7 +137,3 @@ def _moment(time: float, unit: str) -> str:
         return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):  # beyond the years that a date can have
         return f"{time:.10g}"
-
-
-def _unit(unit: str) -> str:
-    return "s" if unit == DATES else unit

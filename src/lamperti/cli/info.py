@@ -13,7 +13,7 @@ from rich.text import Text
 from lamperti._text import visible
 from lamperti.cli._run import guard_summary, summary, training_facts
 from lamperti.cli._say import say_json
-from lamperti.data.series import DATES
+from lamperti.data.series import unit_of_durations
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.io import MODEL_NAME, load
 from lamperti.results import FitResult
@@ -47,7 +47,7 @@ def _rows(result: FitResult) -> dict[str, Any]:
     rows = {
         "channels": ", ".join(_with_unit(n, u) for n, u in zip(result.names, _units(result), strict=True)),
         "latent dimension": result.model.latent_dim,
-        "time step": f"{scaler.time_unit:g} {'s' if result.time_unit == DATES else result.time_unit}".strip(),
+        "time step": f"{scaler.time_unit:g} {unit_of_durations(result.time_unit)}".strip(),
         "drift": f"{m.kernel} kernel, {m.n_inducing} inducing inputs, {'linear' if m.linear_mean else 'zero'} mean",
         "encoder": f"{m.encoder}, window {m.window}",
         "smoother": m.smoother,

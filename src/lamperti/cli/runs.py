@@ -5,16 +5,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lamperti._errors import ConfigError
 from lamperti.api import resume as resume_run
 from lamperti.cli._output import check_output_file
 from lamperti.cli._progress import ProgressLine
+from lamperti.cli._remembered import recording
 from lamperti.cli._run import conclude, interruptible
 from lamperti.cli._say import say
 from lamperti.cli._source import Source
-from lamperti.data.reading import read
 from lamperti.io import load, save
-from lamperti.runs.folder import CONFIG, read_config
 
 Run = Annotated[Path, Parameter(name="RUN")]
 _DEFAULT_SOURCE = Source()
@@ -35,13 +33,8 @@ def resume(
         data: file of data, if it is no longer where it was; it is read as before unless options are given
         json: print one JSON object when done
     """
-    series = None
-    if data is not None:
-        remembered = (read_config(run)["origin"] or {}) if (run / CONFIG).is_file() else {}
-        options = remembered.get("options", {}) if source == _DEFAULT_SOURCE else source.options()
-        series = read(data, **options)
-    elif source != _DEFAULT_SOURCE:
-        raise ConfigError("options of reading are remembered by the run; give them only with DATA.")
+    as_before = data is None and source == _DEFAULT_SOURCE
+    series = None if as_before else recording(run, data, source).read()
     with interruptible(run), ProgressLine() as progress:
         result = resume_run(run, series, progress=progress)
     return conclude(result, run, as_json=json)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lamperti._errors import SeriesError
+from lamperti._text import counted
 from lamperti._typing import Bool, Float
 from lamperti.data.series import Series
 
@@ -67,7 +68,7 @@ def split_at_gaps(series: Series, factor: float) -> list[Series]:
     if not kept:
         raise SeriesError(f"nothing is left between the {len(cuts)} gaps. Pass a larger split_gaps.")
     lost = sum(part.length for part in parts) - sum(part.length for part in kept)
-    note = f"cut at {len(cuts)} gaps longer than {factor:g} median steps"
+    note = f"cut at {counted(len(cuts), 'gap')} longer than {factor:g} median steps"
     note += f"; {lost} samples between gaps were left out, too few to use" if lost else ""
     return [
         part._replace(label=f"{part.label}/{i}" if part.label else str(i), repairs=(*part.repairs, note))

@@ -18,6 +18,11 @@ _MIN_TRANSITIONS = 10
 _NEARLY_CONSTANT = 1e-6
 
 
+def unit_of_durations(time_unit: str) -> str:
+    """The unit of a length of time, for times in ``time_unit``; empty where that is not known."""
+    return "s" if time_unit == DATES else time_unit
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Series:
     """One recording of one or several channels.

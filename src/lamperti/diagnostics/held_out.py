@@ -6,6 +6,7 @@ Notation   R origins, from which H steps are forecast; truth [R, H, P], NaN wher
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -185,13 +186,31 @@ def _known(series: Sequence[Series], spans: Sequence[Span]) -> list[Series]:
 
 
 def _persistence(known: list[Series], fans: list[Fan], ahead: int, n_samples: int, truth: np.ndarray) -> np.ndarray:
-    """CRPS of the last value dressed in the changes of the known data; NaN where gaps do not let it be learned."""
+    """CRPS of the last value seen, dressed in the changes of the known data; NaN where no stretch of that is whole for
+    long enough, or where a context saw nothing of a channel."""
     try:
-        fitted = Persistence(ahead).fit(known, seed=0)
-        members = [fitted.forecast(f.context.values, ahead, n_samples, seed=i) for i, f in enumerate(fans)]
+        fitted = Persistence(ahead).fit([part for one in known for part in _whole(one)], seed=0)
+        members = [fitted.forecast(_last_seen(f.context), ahead, n_samples, seed=i) for i, f in enumerate(fans)]
     except SeriesError:
         return np.full(truth.shape, np.nan)
     return scores.crps(np.stack(members), truth)
+
+
+def _whole(series: Series) -> list[Series]:
+    """The stretches of a series that were observed throughout, at its usual step."""
+    if series.length < 2:
+        return []
+    usual = np.abs(series.steps - series.dt) <= _NEAR * series.dt
+    seen = np.all(series.mask, axis=1)
+    joined = seen[1:] & seen[:-1] & usual
+    cuts = [0, *(np.flatnonzero(~joined) + 1), series.length]
+    parts = [series[a:b] for a, b in pairwise(cuts) if b > a + 1]
+    return [part for part in parts if part.is_regular]
+
+
+def _last_seen(context: Series) -> Float[np.ndarray, "1 P"]:
+    last = [values[seen][-1:] for values, seen in zip(context.values.T, context.mask.T, strict=True)]
+    return np.array([[one[0] if len(one) else np.nan for one in last]])
 
 
 def _mean(score: Float[np.ndarray, "R H P"]) -> Float[np.ndarray, "H P"]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lamperti._errors import DependencyError
+from lamperti._text import counted
 from lamperti.api import embed
 from lamperti.data.files import atomic_write
 from lamperti.diagnostics import Diagnostics, Effort, diagnose
@@ -58,7 +59,7 @@ def render(
     """The page as text. ``script``: the source of plotly.js; by default the one that comes with plotly."""
     series = max(found.series, key=len)[:_EMBEDDED]
     names = ", ".join(result.names[:4]) + (", …" if len(result.names) > 4 else "")
-    samples = f"{len(found.series)} series, {found.samples} samples, {len(result.names)} channels"
+    samples = f"{len(found.series)} series, {found.samples} samples, {counted(len(result.names), 'channel')}"
     parts = (
         ("summary", "Summary", sections.summary(result, found)),
         ("data", "Data", sections.data(found)),

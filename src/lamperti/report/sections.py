@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 import lamperti
-from lamperti.data.series import DATES
+from lamperti.data.series import unit_of_durations
 from lamperti.diagnostics import Diagnostics
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck
 from lamperti.diagnostics.summary import as_text, how_it_ended, place
@@ -41,14 +41,15 @@ def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
         f"The model describes {names} as seen through noise from a state of {result.model.latent_dim} coordinates that "
         f"follows a stochastic differential equation, learned from series of {found.samples} samples in all."
     )
+    unit = unit_of_durations(result.time_unit) or "units of time"
     check = found.forecasts
     if check is not None:
         ahead = _skilful(check)
         far = "not even one step ahead"
         if ahead == check.horizons:
-            far = f"as far as was looked ({check.step * ahead:.4g} units of time)"
+            far = f"as far as was looked ({check.step * ahead:.4g} {unit})"
         elif ahead:
-            far = f"up to {check.step * ahead:.4g} units of time ahead"
+            far = f"up to {check.step * ahead:.4g} {unit} ahead"
         yield (
             f"On data that training has not seen, forecasts were better than the long-run distribution {far}, and "
             f"their 90 % intervals held {check.average_coverage(0.9):.0%} of the values."
@@ -58,7 +59,8 @@ def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
         verdict = (
             "chaotic: nearby states part" if e.mean > 0 else "not chaotic: nearby states under the same noise meet"
         )
-        yield f"The learned system is {verdict} at a rate of {abs(e.mean):.3g} ± {e.se:.1g} per unit of time."
+        per = unit_of_durations(result.time_unit) or "unit of time"
+        yield f"The learned system is {verdict} at a rate of {abs(e.mean):.3g} ± {e.se:.1g} per {per}."
     if found.fixed_points:
         kinds = [p.kind for p in found.fixed_points]
         listed = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
@@ -74,12 +76,12 @@ def _skilful(check: ForecastCheck) -> int:
 
 def data(found: Diagnostics) -> str:
     check = found.check
-    unit = "" if check.time_unit in ("", DATES) else f" {check.time_unit}"
+    unit = unit_of_durations(check.time_unit)
     text = facts(
         [
             ("Series", str(len(check.series))),
             ("Samples", str(found.samples)),
-            ("Sampling", f"{check.sampling}{unit}"),
+            ("Sampling", f"{check.sampling} {unit}".strip()),
             ("Missing values", str(sum(s.missing for s in check.series))),
         ]
     )

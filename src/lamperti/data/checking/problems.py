@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lamperti._text import counted
 from lamperti._typing import Float
 from lamperti.data.checking.sampling import Sampling
 from lamperti.data.correlation import autocorrelation, e_folding_time
@@ -172,8 +173,8 @@ def _suspicious_times(series: Sequence[Series], sampling: Sampling) -> Iterator[
     first, unit = series[0], series[0].time_unit
     if sampling.kind == "gaps":
         lacking = sum(gap.lacking for gap in sampling.gaps)
-        text = f"{len(sampling.gaps)} gaps, about {lacking} samples in all. They are crossed as if samples were "
-        text += "missing; split_gaps= cuts."
+        text = f"{counted(len(sampling.gaps), 'gap')}, about {counted(lacking, 'sample')} in all. "
+        text += "They are crossed as if samples were missing; split_gaps= cuts."
         yield Problem("note", "gaps", "", text)
     if sampling.kind == "irregular":
         text = "steps differ much. Their true lengths are used; lag and window count samples of the median step."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lamperti._text import counted
 from lamperti.data.series import Series
 
 _GAP, _IRREGULAR = 1.5, 0.2
@@ -37,7 +38,7 @@ class Sampling:
         text = {
             "regular": "regular",
             "jittered": f"jittered by {self.jitter:.2%}",
-            "gaps": f"regular but for {len(self.gaps)} gaps",
+            "gaps": f"regular but for {counted(len(self.gaps), 'gap')}",
             "irregular": f"irregular (sd of the steps {self.jitter:.0%})",
         }[self.kind]
         return f"{text}, step {self.dt:g}"
