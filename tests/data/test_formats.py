@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import struct
+import warnings
 import zipfile
 
 import h5py
@@ -169,6 +170,16 @@ def _zarr_with(path, **changes):
     zarr.create_array(path, shape=(12,), chunks=(12,), dtype="f8", dimension_names=["time"])[:] = X
     metadata = json.loads((path / "zarr.json").read_text())
     (path / "zarr.json").write_text(json.dumps(metadata | changes))
+
+
+def test_an_array_saved_under_python_2_is_read_without_a_word(tmp_path):
+    values = np.arange(12.0)
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (12L,), }"
+    (tmp_path / "a.npy").write_bytes(_npy(header + b" " * 20 + b"\n", values.tobytes()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (series,) = read(tmp_path / "a.npy")
+    np.testing.assert_array_equal(series.values[:, 0], values)
 
 
 def _objects_npy(path):

@@ -33,6 +33,13 @@ def test_kernel_regression_straightens_a_curved_latent_space_that_no_affine_map_
     assert np.all(kernel > 0.98)
 
 
+def test_the_smooth_map_carries_states_that_it_has_not_seen(states):
+    curved = [100.0 * np.column_stack([x[:, 0], x[:, 1] + 2 * x[:, 0] ** 2]) for x in states]
+    carry = embedding.smooth_map(np.concatenate(curved[1:]), np.concatenate(states[1:]))
+    error = carry(curved[0]) - states[0]
+    assert np.all((error**2).mean(axis=0) < 0.02 * states[0].var(axis=0))
+
+
 def test_samples_near_in_time_do_not_tell_of_each_other_across_blocks():
     # A clock tells every sample apart, and a smooth map of it fits a random walk within the training blocks.
     rng = np.random.default_rng(2)

@@ -12,6 +12,7 @@ import numpy as np
 from lamperti.api import embed, forecast, simulate
 from lamperti.bench.cells import Cell, picture_path
 from lamperti.data.series import Series
+from lamperti.evaluation.embedding import smooth_map
 from lamperti.model import LatentSDE
 from lamperti.results import FitResult
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:  # cells without pictures need not wait for matplotlib
 DPI = 75  # all pictures of a report together are to stay within a few megabytes
 SEED = 11
 _SHOWN = 8  # series
+_MAPPED = 24  # other series, to which the map into the coordinates of the truth is fitted
+_NUDGE = 1e-3  # of a step of time along the drift, to see where the map takes it
 _PATHS = 3
 STAGES = (0, 10, 50, 200, 500)
 
@@ -76,7 +79,7 @@ def of_simulated(
 
     shown = test.series[:_SHOWN]
     # computed by the first drawing that asks, so that what fails is one picture and not the cell
-    aligned = cache(lambda: _Aligned.fit(result, shown, test.states[:_SHOWN]))
+    aligned = cache(lambda: _Aligned.fit(result, test))
     steps = np.diff(test.states, axis=1) / problem.dt
     true = (test.states[:, :-1].reshape(-1, test.states.shape[-1]), steps.reshape(-1, test.states.shape[-1]))
     drawings = {
@@ -125,15 +128,19 @@ def _run(result: FitResult, n_steps: int):
 
 @dataclass(frozen=True, eq=False)
 class _Aligned:
-    """Learned states and drift in the coordinates of the truth, by an affine least-squares map."""
+    """Learned states and drift of the series shown, in the coordinates of the truth: by the smooth map of
+    ``evaluation.embedding`` (an affine one would lay the butterfly flat), fitted to other series."""
 
     states: list[np.ndarray]
     drift: np.ndarray
 
     @classmethod
-    def fit(cls, result: FitResult, series: Sequence[Series], true: np.ndarray) -> "_Aligned":
-        # not evaluation.equation.Alignment, which is for as many latent as true coordinates
-        latent = [embed(result, s).mean for s in series]
-        z = np.concatenate(latent)
-        weights = np.linalg.lstsq(np.column_stack([z, np.ones(len(z))]), np.concatenate(list(true)), rcond=None)[0]
-        return cls([s @ weights[:-1] + weights[-1] for s in latent], result.drift(z)[0] @ weights[:-1])
+    def fit(cls, result: FitResult, test: "Simulated") -> "_Aligned":
+        latent = [embed(result, s).mean for s in test.series[: _SHOWN + _MAPPED]]
+        others = slice(_SHOWN, len(latent))
+        carry = smooth_map(np.concatenate(latent[others]), np.concatenate(list(test.states[others])))
+        z = np.concatenate(latent[:_SHOWN])
+        drift = result.drift(z)[0]
+        nudge = _NUDGE * result.scaler.time_unit
+        along = (carry(z + nudge * drift) - carry(z - nudge * drift)) / (2 * nudge)
+        return cls([carry(s) for s in latent[:_SHOWN]], along)

@@ -58,7 +58,16 @@ def kernel_r2(
     blocks, never on the held-out ones. At most 1,000 training samples, drawn at random, are used.
     """
     rng = np.random.default_rng(seed)
-    return _held_out_r2(latent, state, n_folds, lambda z, x, new: _kernel_ridge(z, x, new, rng))
+    return _held_out_r2(latent, state, n_folds, lambda z, x, new: _SmoothMap.fit(z, x, rng)(new))
+
+
+def smooth_map(
+    latent: Float[np.ndarray, "N D"], state: Float[np.ndarray, "N E"], *, seed: int = 0
+) -> Callable[[Float[np.ndarray, "K D"]], Float[np.ndarray, "K E"]]:
+    """The map from latent to true states that ``kernel_r2`` judges, fitted to all of these samples."""
+    shift, scale = latent.mean(axis=0), _spread(latent)
+    found = _SmoothMap.fit((latent - shift) / scale, state, np.random.default_rng(seed))
+    return lambda new: found((new - shift) / scale)
 
 
 def neighbourhoods(
@@ -118,34 +127,51 @@ def _affine(z: np.ndarray, x: np.ndarray, new: np.ndarray) -> np.ndarray:
     return np.column_stack([new, np.ones(len(new))]) @ weights
 
 
-def _kernel_ridge(z: np.ndarray, x: np.ndarray, new: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    # The last fifth of the training blocks chooses; taken in order of time, it is a block again.
-    cut = int(0.8 * len(z))
-    mean = x.mean(axis=0)
-    fit, check = _thin(cut, rng), cut + _thin(len(z) - cut, rng)
-    best = min(
-        ((width, ridge) for width in WIDTHS for ridge in RIDGES),
-        key=lambda s: float(((_smooth(z[fit], x[fit] - mean, z[check], *s) - x[check] + mean) ** 2).sum()),
-    )
-    chosen = _thin(len(z), rng)
-    return mean + _smooth(z[chosen], x[chosen] - mean, new, *best)
+@dataclass(frozen=True, eq=False)
+class _SmoothMap:
+    """Kernel ridge regression."""
+
+    centres: Float[np.ndarray, "K D"]
+    weights: Float[np.ndarray, "K E"]
+    mean: Float[np.ndarray, " E"]
+    scale: float
+
+    def __call__(self, new: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N E"]:
+        return self.mean + np.exp(-cdist(new, self.centres, "sqeuclidean") / self.scale) @ self.weights
+
+    @classmethod
+    def fit(cls, z: np.ndarray, x: np.ndarray, rng: np.random.Generator) -> "_SmoothMap":
+        """Width and ridge are those that do best on the last fifth; taken in order of time, it is a block again."""
+        cut = int(0.8 * len(z))
+        fit, check = _thin(cut, rng), cut + _thin(len(z) - cut, rng)
+        mean = x.mean(axis=0)
+        width, ridge = min(
+            ((width, ridge) for width in WIDTHS for ridge in RIDGES),
+            key=lambda s: float(((cls._solved(z[fit], x[fit], mean, *s)(z[check]) - x[check]) ** 2).sum()),
+        )
+        chosen = _thin(len(z), rng)
+        return cls._solved(z[chosen], x[chosen], mean, width, ridge)
+
+    @classmethod
+    def _solved(cls, z: np.ndarray, x: np.ndarray, mean: np.ndarray, width: float, ridge: float) -> "_SmoothMap":
+        scale = 2 * width**2 * z.shape[1]
+        gram = np.exp(-cdist(z, z, "sqeuclidean") / scale)
+        gram[np.diag_indices_from(gram)] += ridge * len(z)
+        return cls(z, cho_solve(cho_factor(gram, lower=True), x - mean), mean, scale)
 
 
 def _thin(n: int, rng: np.random.Generator) -> Int[np.ndarray, " K"]:
     return np.sort(rng.permutation(n)[:MAX_KERNEL_SAMPLES])
 
 
-def _smooth(z: np.ndarray, x: np.ndarray, new: np.ndarray, width: float, ridge: float) -> np.ndarray:
-    scale = 2 * width**2 * z.shape[1]
-    gram = np.exp(-cdist(z, z, "sqeuclidean") / scale)
-    gram[np.diag_indices_from(gram)] += ridge * len(z)
-    weights = cho_solve(cho_factor(gram, lower=True), x)
-    return np.exp(-cdist(new, z, "sqeuclidean") / scale) @ weights
-
-
 def _standardise(z: np.ndarray) -> np.ndarray:
+    return (z - z.mean(axis=0)) / _spread(z)
+
+
+def _spread(z: np.ndarray) -> np.ndarray:
+    """Standard deviations, and 1 where nothing varies."""
     sd = z.std(axis=0)
-    return (z - z.mean(axis=0)) / np.where(sd > 0, sd, 1.0)
+    return np.where(sd > 0, sd, 1.0)
 
 
 def _ranks(points: np.ndarray) -> Int[np.ndarray, "N N"]:

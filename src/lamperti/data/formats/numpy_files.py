@@ -3,6 +3,7 @@
 import io
 import math
 import tokenize
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -87,7 +88,9 @@ def _array(file: BinaryIO, most: int) -> np.ndarray:
                 f"the array is in NPY version {version}, which is for structured data. Save plain numbers."
             )
         read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read_header(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of files written under Python 2, which are as good
+            shape, fortran, dtype = read_header(file)
     except (ValueError, TypeError, KeyError, SyntaxError, tokenize.TokenError, OverflowError, MemoryError) as error:
         if isinstance(error, SeriesError):
             raise
