@@ -6,7 +6,13 @@ import lamperti as lp
 
 MODEL = lp.ModelConfig(latent_dim=2, n_inducing=8, window=6, lag=2, n_components=4)
 FIT = lp.FitConfig(
-    max_iterations=3, batch_size=4, segment_length=30, n_samples=2, validate_every=1, validation_fraction=0.25
+    max_iterations=3,
+    batch_size=4,
+    segment_length=30,
+    n_samples=2,
+    validate_every=1,
+    validation_fraction=0.25,
+    calibrate=False,  # saves a compilation
 )
 
 

@@ -1,7 +1,7 @@
 """Learning: from series to a fitted model, at once or going on from where a run stood.
 
-check -> scale -> segment -> start -> train -> result. With the folder of a run, what is needed to go on is committed to
-it at every validation.
+check -> scale -> segment -> start -> train -> calibrate -> result. With the folder of a run, what is needed to go on is
+committed to it at every validation.
 """
 
 import os
@@ -26,6 +26,7 @@ from lamperti.model import LatentSDE, Segment
 from lamperti.results import Config, FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
 from lamperti.train.build import build_model, choose, skeleton
+from lamperti.train.calibrate import calibrate
 from lamperti.train.loop import Progress, Settings, Watch, as_segment, train
 from lamperti.train.memory import check_memory, step_bytes
 from lamperti.train.position import Position
@@ -34,6 +35,7 @@ from lamperti.train.step import LearningRates, make_optimiser
 
 _KEPT_STATES = 512
 _VALIDATION_SEGMENTS = 32
+_CALIBRATION_SEGMENTS = 48
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
 
@@ -142,6 +144,9 @@ def _learn(
     check_memory(_needed(walk.config, segments.length))
     commit = None if folder is None else folder.commit
     trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
+    if fit.calibrate and history.status not in ("interrupted", "terminated"):  # who stops training wants it back soon
+        held_out = None if validation is None else as_segment(validation)
+        trained = calibrate(trained, as_segment(segments.cover(_CALIBRATION_SEGMENTS)), held_out)
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))

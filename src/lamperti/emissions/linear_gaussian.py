@@ -15,7 +15,7 @@ from lamperti.math.factor import factorise
 from lamperti.math.gaussian import LOG_2PI
 
 # In standardised units: below a thousandth of the signal's sd, noise is rounding.
-_NOISE_FLOOR = 1e-6
+NOISE_FLOOR = 1e-6
 _RIDGE = 1e-8
 
 
@@ -103,4 +103,4 @@ def refit(m: EmissionMoments) -> LinearGaussian:
         rows.append(factorise(zz + ridge).inverse @ zy)
         noise.append(yy - 2.0 * rows[-1] @ zy + rows[-1] @ zz @ rows[-1])
     weight = jnp.stack(rows)
-    return LinearGaussian(weight[:, :-1], weight[:, -1], jnp.maximum(jnp.stack(noise), _NOISE_FLOOR), m)
+    return LinearGaussian(weight[:, :-1], weight[:, -1], jnp.maximum(jnp.stack(noise), NOISE_FLOOR), m)

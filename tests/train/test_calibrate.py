@@ -1,0 +1,146 @@
+"""Diffusion and observation noise by the likelihood of the data: exact for linear drifts."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tests.fitted import FIT, MODEL, data, result
+
+import lamperti as lp
+from lamperti._params import realise
+from lamperti.data import segment
+from lamperti.fitting import tracks
+from lamperti.model import LatentSDE, Segment
+from lamperti.train.calibrate import calibrate, log_likelihood
+from lamperti.train.loop import as_segment
+
+G, R = np.array([0.05, 0.2]), 0.02
+A, DRIFT = np.array([[-0.2, 0.5], [-0.5, -0.2]]), np.array([0.1, 0.0])
+
+
+def _linear(g=G, r=R) -> LatentSDE:
+    """A model whose drift is a linear function, with these noises."""
+    model = result().model
+    q = model.dynamics.q
+    return eqx.tree_at(
+        lambda m: (
+            m.dynamics.q.shift,
+            m.dynamics.mean.weight,
+            m.dynamics.mean.bias,
+            m.dynamics.diffusion.raw,
+            m.emission.C,
+            m.emission.noise,
+        ),
+        model,
+        (
+            jnp.zeros_like(q.shift),
+            jnp.asarray(A),
+            jnp.asarray(DRIFT),
+            jnp.log(jnp.asarray(g)),
+            jnp.asarray([[1.0, 0.3]]),
+            jnp.asarray([r]),
+        ),
+    )
+
+
+def _simulated(n_series: int, length: int) -> Segment:
+    """Data of that model, a tenth of it missing, and one longer step."""
+    rng = np.random.default_rng(5)
+    model = _linear()
+    lead = model.encoder.lead
+    n = lead + length
+    dt = np.ones((n_series, n - 1))
+    dt[:, lead + 10] = 2.0
+    # the Euler step of the model: A is the drift of the mean function, in its units
+    x = np.zeros((n_series, n, 2))
+    drift = model.dynamics.mean
+    for k in range(n - 1):
+        step = x[:, k] @ np.asarray(drift.weight).T + np.asarray(drift.bias)
+        noise = np.sqrt(G * dt[:, k, None]) * rng.standard_normal((n_series, 2))
+        x[:, k + 1] = x[:, k] + dt[:, k, None] * step + noise
+    y = x @ np.array([1.0, 0.3]) + np.asarray(model.emission.c) + np.sqrt(R) * rng.standard_normal((n_series, n))
+    mask = rng.random((n_series, n)) > 0.1
+    link = np.ones((n_series, n - 1), bool)
+    return Segment(jnp.asarray(y)[..., None], jnp.asarray(mask)[..., None], jnp.asarray(dt), jnp.asarray(link))
+
+
+def _kalman(model: LatentSDE, batch: Segment, i: int) -> float:
+    """log p(y) by a plain Kalman filter that starts from initial x encoder at the first state."""
+    lead = model.encoder.lead
+    encoded = model.encoder(batch.y[i], batch.mask[i], batch.dt[i]).potentials
+    initial = model.initial.gaussian()
+    precision = np.linalg.inv(np.asarray(initial.cov))
+    cov = np.linalg.inv(precision + np.asarray(encoded.precision[0]))
+    mean = cov @ (precision @ np.asarray(initial.mean) + np.asarray(encoded.information[0]))
+    C, c = np.asarray(model.emission.C)[0], float(model.emission.c[0])
+    r, g = float(model.emission.noise[0]), np.exp(np.asarray(model.dynamics.diffusion.raw))
+    y, mask, dt = (np.asarray(a) for a in (batch.y[i, lead:, 0], batch.mask[i, lead:, 0], batch.dt[i, lead:]))
+    total = 0.0
+    for k in range(len(y)):
+        if mask[k]:
+            error, spread = y[k] - C @ mean - c, C @ cov @ C + r
+            total += -0.5 * (np.log(2 * np.pi * spread) + error**2 / spread)
+            gain = cov @ C / spread
+            mean, cov = mean + gain * error, cov - np.outer(gain, C @ cov)
+        if k < len(dt):
+            F = np.eye(2) + dt[k] * A
+            mean, cov = F @ mean + dt[k] * DRIFT, F @ cov @ F.T + dt[k] * np.diag(g)
+    return total
+
+
+def test_likelihood_of_a_linear_model_is_the_kalman_filters():
+    batch = _simulated(3, 40)
+    models = [_linear(), _linear(2.0 * G, 0.5 * R)]
+    ours = [np.asarray(log_likelihood(realise(m), batch)) for m in models]
+    exact = [np.array([_kalman(m, batch, i) for i in range(3)]) for m in models]
+    # what the encoder says of the first state is a constant of each segment
+    np.testing.assert_allclose(ours[1] - ours[0], exact[1] - exact[0], rtol=1e-8)
+
+
+def test_noises_are_recovered_from_data():
+    batch = _simulated(40, 100)
+    found = calibrate(_linear(5.0 * G, R / 4.0), batch)
+    # The encoder, which was trained for other data, is wrong about the first state of each series; that costs some.
+    np.testing.assert_allclose(np.exp(found.dynamics.diffusion.raw), G, rtol=0.3)
+    np.testing.assert_allclose(found.emission.noise, R, rtol=0.3)
+
+
+def test_nothing_changes_without_a_gain_on_held_out_data():
+    batch = _simulated(8, 50)
+    # held-out data without any noise: whatever suits the batch, which has some, suits it less
+    quiet = eqx.tree_at(lambda b: b.y, batch, jnp.broadcast_to(_linear().emission.c, batch.y.shape))
+    model = _linear(0.5 * G, 0.5 * R)
+    assert calibrate(model, batch, quiet) is model
+    broken = eqx.tree_at(lambda b: b.y, batch, batch.y.at[0, -1].set(jnp.nan))
+    assert calibrate(model, broken) is model
+    natural = dataclasses.replace(model, dynamics=dataclasses.replace(model.dynamics, diffusion_step="natural"))
+    assert calibrate(natural, batch) is natural
+
+
+def test_fit_calibrates_the_noises_and_nothing_else():
+    fitted = lp.fit(data().series, MODEL, FIT.model_copy(update={"calibrate": True}))
+    plain = result().model
+    noises = lambda m: (m.dynamics.diffusion.raw, m.emission.noise)  # noqa: E731
+    assert not any(np.array_equal(a, b) for a, b in zip(noises(fitted.model), noises(plain), strict=True))
+    same = eqx.tree_at(noises, fitted.model, noises(plain))
+    for a, b in zip(jax.tree.leaves(same), jax.tree.leaves(plain), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    whole = as_segment(segment(tracks(data().series, fitted.scaler), 30, plain.encoder.lead).cover())
+    before, after = (float(jnp.sum(log_likelihood(realise(m), whole))) for m in (plain, fitted.model))
+    assert after > before
+
+
+def test_training_that_was_stopped_comes_back_at_once(monkeypatch):
+    from lamperti import fitting
+
+    def no(*args):
+        raise AssertionError("calibrated")
+
+    def stopped(record):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "calibrate", no)
+    config = FIT.model_copy(update={"calibrate": True})
+    assert lp.fit(data().series, MODEL, config, progress=stopped).history.status == "interrupted"
