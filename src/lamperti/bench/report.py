@@ -19,7 +19,7 @@ HTML, FIGURES = "index.html", "figures"
 USUAL_NOISE = 0.1
 
 CAPTIONS = {
-    "state_space": "true states beside the learned ones, in the coordinates of the truth",
+    "state_space": "true states beside the learned ones, carried over by a smooth map that was fitted to other series",
     "drift": "mean drift where the states have been: true and learned",
     "forecast": "a forecast from data that training has not seen",
     "free_run": "real series, and the model running freely",
