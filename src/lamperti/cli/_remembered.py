@@ -27,10 +27,10 @@ def recording(run: Path, data: Path | None, source: Source, names: Sequence[str]
     """``data``, or the data of the run when it is None; ``names`` are the channels to read, if they are known."""
     origin = (read_config(run)["origin"] or {}) if (run / CONFIG).is_file() else {}
     if data is None:
-        if not origin:
-            raise ConfigError(f"{run} does not say where its data came from. Give DATA.")
         if source != _AS_BEFORE:
             raise ConfigError("options of reading are remembered by the run; give them only with DATA.")
+        if not origin:
+            raise ConfigError(f"{run} does not say where its data came from. Give DATA.")
         data = Path(origin["path"])
     options = {**origin["options"]} if origin and source == _AS_BEFORE else source.options(names)
     if names is not None:
