@@ -27,7 +27,7 @@ def run_case(name: str, iterations: int, n_samples: int = 10) -> dict:
     import jax
     import numpy as np
 
-    from lamperti._blas import one_blas_thread
+    from lamperti._process import while_training
     from lamperti.config import FitConfig, ModelConfig
     from lamperti.data import Scaler, Track, segment, systems
     from lamperti.train.build import build_model, choose
@@ -53,7 +53,7 @@ def run_case(name: str, iterations: int, n_samples: int = 10) -> dict:
         state, report = step(as_segment(segments.draw(rng, batch)), state, schedule.at(i, 0.0))
         return jax.block_until_ready(report)
 
-    with one_blas_thread:  # as training does
+    with while_training:
         iterate(0)
         first = time.monotonic() - began
         for i in range(1, 24):  # past the change of rates after the start

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
-from lamperti._blas import one_blas_thread
 from lamperti._compile import compiled
 from lamperti._params import positive, realise
+from lamperti._process import while_training
 from lamperti._typing import Array, Float, Scalar
 from lamperti.emissions.linear_gaussian import NOISE_FLOOR, LinearGaussian
 from lamperti.model import LatentSDE, Segment
@@ -66,7 +66,7 @@ def calibrate(model: LatentSDE, batch: Segment, held_out: Segment | None = None)
         value, slope = _cost_and_slope(jnp.asarray(noises), model, batch)
         return float(value), np.asarray(slope)
 
-    with one_blas_thread:
+    with while_training:
         before = cost(start)[0]
         found = minimize(
             cost,

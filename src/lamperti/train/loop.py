@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamperti._blas import one_blas_thread
 from lamperti._errors import TrainingError
+from lamperti._process import while_training
 from lamperti.data.windows import Batch, SegmentSet
 from lamperti.model import LatentSDE, Segment
 from lamperti.objective import ElboTerms
@@ -195,7 +195,7 @@ def train(
     """
     run = _Run(start, segments, validation, settings)
     history = run.history
-    with Interrupts() as interrupts, one_blas_thread:
+    with Interrupts() as interrupts, while_training:
         try:
             history.status = _loop(run, interrupts, progress, watch, checkpoint)
         except KeyboardInterrupt:
