@@ -22,6 +22,7 @@ from lamperti.cli._source import Source
 from lamperti.cli._toml import to_toml
 from lamperti.data.options import ReadOptions
 from lamperti.data.writing import write_csv
+from lamperti.io import MODEL_NAME
 from lamperti.runs.commits import commit, committed
 
 fit_code = sys.modules["lamperti.cli.fit"]
@@ -56,18 +57,22 @@ def run(place):
 
 
 def _fit(place, out, *options):
-    command = ["fit", place / "data.csv", "--id", "who", "--config", place / "small.toml", "--out", out, *options]
-    return main([str(a) for a in command])
+    """Without figures, which take longer than this training, unless asked for."""
+    small = ["--id", "who", "--config", place / "small.toml"]
+    pictures = [] if "--figures" in options else ["--no-figures"]
+    return main([str(a) for a in ["fit", place / "data.csv", *small, "--out", out, *pictures, *options]])
 
 
 def test_fit_writes_a_run_that_equals_the_library_and_reports_as_it_goes(place, tmp_path, capsys):
-    assert _fit(place, tmp_path / "run") == 0
+    assert _fit(place, tmp_path / "run", "--figures") == 0
     captured = capsys.readouterr()
     assert captured.err.count("iteration") == 3
     assert all(word in captured.err for word in ("ELBO", "emission", "entropy", "KL", "validation", "left"))
     assert "3 iterations" in captured.out
-    files = {"checkpoints", "config.json", "config.toml", "history.csv", "history.jsonl", "lock", "model.safetensors"}
-    assert {p.name for p in (tmp_path / "run").iterdir()} == files
+    tables = {"config.json", "config.toml", "history.csv", "history.jsonl"}
+    assert {p.name for p in (tmp_path / "run").iterdir()} == tables | {"checkpoints", "figures", "lock", MODEL_NAME}
+    figures = {p.name: p.read_bytes()[:4] for p in (tmp_path / "run" / "figures").iterdir()}
+    assert figures == dict.fromkeys(("phase_space.png", "forecast.png", "drift.png", "training.png"), b"\x89PNG")
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
     loaded, result = lp.load(tmp_path / "run"), fitted.result()
     np.testing.assert_allclose(loaded.states, result.states, rtol=1e-6, atol=1e-9)
@@ -148,7 +153,7 @@ def test_a_killed_run_is_resumed_or_overwritten_from_where_it_says_its_data_is(p
     (committed(folder / "checkpoints")[0] / "state.json").write_text("{}")
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        assert main(["resume", str(folder), "--json", "--quiet"]) == 0
+        assert main(["resume", str(folder), "--no-figures", "--json", "--quiet"]) == 0
     captured = capsys.readouterr()
     (note,) = captured.err.splitlines()
     assert note.startswith("lamperti: note: the commit") and "damaged and passed over" in note

@@ -139,7 +139,7 @@ def data(tmp_path):
 
 
 def _fit(data, out, *options):
-    small = ["--window", "6", "--latent-dim", "2", "--n-inducing", "8"]
+    small = ["--window", "6", "--latent-dim", "2", "--n-inducing", "8", "--no-figures"]
     return main([str(a) for a in ["fit", data, "--out", out, *small, *options]])
 
 

@@ -51,6 +51,18 @@ def test_a_forecast_is_a_table_of_moments_and_a_dataset_of_futures():
     np.testing.assert_array_equal(data["samples"].sel(channel="b"), f.samples[..., 1])
 
 
+@pytest.mark.parametrize("q", [1.5, -0.1, [0.5, 2.0], float("nan"), "half", None])
+def test_a_quantile_that_is_no_share_is_refused(q):
+    with pytest.raises(lp.ConfigError, match="between 0 and 1"):
+        _forecast().quantile(q)
+
+
+def test_one_path_has_no_spread_and_says_so_quietly():
+    f = _forecast()
+    one = lp.Forecast(f.samples[:1], f.states[:1], f.times, f.names, 1.0)
+    assert np.isnan(one.sd).all() and np.isfinite(one.to_dataframe()["a_median"]).all()
+
+
 def test_a_simulation_is_a_table_by_path_and_time():
     f = _forecast()
     s = lp.Simulation(f.samples[:3], f.states[:3], f.times, ("x1", "b"))

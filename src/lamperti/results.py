@@ -139,10 +139,15 @@ class Forecast:
 
     @property
     def sd(self) -> Float[np.ndarray, "H P"]:
+        if len(self.samples) < 2:
+            return np.full(self.samples.shape[1:], np.nan)  # one path says nothing of the spread
         return self.samples.std(axis=0, ddof=1)
 
     def quantile(self, q) -> np.ndarray:
         """Quantiles over the samples, [H, P] (or [len(q), H, P])."""
+        shares = np.asarray(q)
+        if shares.dtype.kind not in "fiu" or not ((shares >= 0) & (shares <= 1)).all():
+            raise ConfigError(f"quantiles are shares between 0 and 1; got {q!r}.")
         return np.quantile(self.samples, q, axis=0)
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:

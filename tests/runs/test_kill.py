@@ -62,7 +62,7 @@ def test_a_killed_fit_is_resumed_to_the_same_model(tmp_path):
     assert [place.name for place in committed(run / "checkpoints")] == ["000002", "000001"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lp.LampertiWarning)  # of the lock that the killed process left
-        assert main(["resume", str(run), "--quiet"]) == 0
+        assert main(["resume", str(run), "--no-figures", "--quiet"]) == 0
     resumed, whole = lp.load(run), fitted.result()
     for a, b in zip(jax.tree.leaves(resumed.model), jax.tree.leaves(whole.model), strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))

@@ -1,6 +1,7 @@
 """What is kept of a run beside its model, and what is told of it."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lamperti._errors import LampertiError, LampertiWarning
 from lamperti.cli._say import say
 from lamperti.cli._toml import to_toml
 from lamperti.data.files import atomic_write
@@ -15,7 +17,7 @@ from lamperti.data.writing import write_csv
 from lamperti.io import MODEL_NAME, save
 from lamperti.results import FitResult
 from lamperti.runs.commits import committed
-from lamperti.runs.folder import CHECKPOINTS
+from lamperti.runs.folder import CHECKPOINTS, FIGURES
 from lamperti.train.history import History, Record
 
 _ENDS = {
@@ -37,6 +39,19 @@ def write_run(result: FitResult, folder: Path) -> None:
 def write_tables(result: FitResult, folder: Path) -> None:
     atomic_write(folder / "config.toml", to_toml(result.config).encode())
     write_history(result.history, folder / "history.csv")
+
+
+def write_figures(result: FitResult, folder: Path) -> None:
+    """What ``result.plot`` draws of the data, as PNG. A figure that cannot be drawn is told of: the model is safe."""
+    from lamperti.viz import write_png  # loads matplotlib
+
+    folder.mkdir(exist_ok=True)
+    drawn = ("phase_space", "forecast", "drift", "training")
+    for name in drawn if result.history.records else drawn[:-1]:
+        try:
+            write_png(getattr(result.plot, name)(), folder / f"{name}.png")
+        except LampertiError as error:
+            warnings.warn(f"the figure {name} was not drawn: {error}", LampertiWarning, stacklevel=2)
 
 
 def write_history(history: History, path: Path) -> None:
@@ -61,10 +76,12 @@ def interruptible(folder: Path) -> Iterator[None]:
         raise
 
 
-def conclude(result: FitResult, folder: Path, *, as_json: bool) -> int:
-    """Write the tables of a run, say how it ended; the value is the exit code."""
+def conclude(result: FitResult, folder: Path, *, figures: bool, as_json: bool) -> int:
+    """Write the tables of a run and, if it came to its end, its figures; say how it ended. The exit code."""
     write_tables(result, folder)
     status = result.history.status
+    if figures and status not in _EXIT_CODES:  # who pressed Ctrl-C does not want to wait
+        write_figures(result, folder / FIGURES)
     go_on = f" Go on with: lamperti resume {folder}" if status in _EXIT_CODES else ""
     say(f"{folder}: {summary(result)}.{go_on}", {"out": str(folder)} | training_facts(result), as_json=as_json)
     return _EXIT_CODES.get(status, 0)

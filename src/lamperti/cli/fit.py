@@ -35,12 +35,13 @@ def fit(
     segment_length: int | None = None,
     learning_rate: float | None = None,
     overwrite: bool = False,
+    figures: bool = True,
     json: bool = False,
 ) -> int:
     """Learn a model from a table of series and write it to a folder.
 
-    The folder gets model.safetensors, history.jsonl, config.toml and checkpoints. Ctrl-C stops and keeps what was
-    learned; lamperti resume goes on from there.
+    The folder gets model.safetensors, history.jsonl, config.toml, checkpoints and figures. Ctrl-C stops and keeps what
+    was learned; lamperti resume goes on from there.
 
     Args:
         data: file of data; lamperti check says how it is understood
@@ -59,6 +60,7 @@ def fit(
         segment_length: samples of a segment
         learning_rate: Adam's, for the networks
         overwrite: replace the run in the folder
+        figures: draw phase space, a forecast, drift and training when done
         json: print one JSON object when done
     """
     model_options = {
@@ -85,7 +87,7 @@ def fit(
         result = fit_series(
             series, model_config, fit_config, progress=progress, run=out, overwrite=overwrite, origin=origin
         )
-    return conclude(result, out, as_json=json)
+    return conclude(result, out, figures=figures, as_json=json)
 
 
 def _configured(cls: type[C], file: Path | None, table: str, options: dict[str, Any]) -> C:

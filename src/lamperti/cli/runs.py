@@ -24,6 +24,7 @@ def resume(
     /,
     *,
     source: Source = _DEFAULT_SOURCE,
+    figures: bool = True,
     json: bool = False,
 ) -> int:
     """Go on with a run that was interrupted, from its last commit, as if it had never stopped.
@@ -31,13 +32,14 @@ def resume(
     Args:
         run: folder of the run
         data: file of data, if it is no longer where it was; it is read as before unless options are given
+        figures: draw phase space, a forecast, drift and training when done
         json: print one JSON object when done
     """
     as_before = data is None and source == _DEFAULT_SOURCE
     series = None if as_before else recording(run, data, source).read()
     with interruptible(run), ProgressLine() as progress:
         result = resume_run(run, series, progress=progress)
-    return conclude(result, run, as_json=json)
+    return conclude(result, run, figures=figures, as_json=json)
 
 
 def export(run: Run, out: Annotated[Path, Parameter(name="OUT")], /, *, json: bool = False) -> None:

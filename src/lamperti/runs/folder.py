@@ -4,6 +4,7 @@ config.json         configuration, fingerprint of the data and where it came fro
 history.jsonl       records and events, a line each
 checkpoints/        the last commits: where training stood
 model.safetensors   the model, once training ended or was interrupted
+figures/            drawn by the command line when training has ended
 lock                held while a process works on the run
 """
 
@@ -37,7 +38,7 @@ from lamperti.train.arrays import named
 from lamperti.train.history import History
 from lamperti.train.position import Position, restore
 
-CONFIG, HISTORY, CHECKPOINTS, LOCK = "config.json", "history.jsonl", "checkpoints", "lock"
+CONFIG, HISTORY, CHECKPOINTS, FIGURES, LOCK = "config.json", "history.jsonl", "checkpoints", "figures", "lock"
 _SCHEMA = 1
 _STATES_A_COMMIT = 4  # the model, Adam's two averages, the best model: each about as large as the model
 _SPARE_BYTES = 2**20
@@ -81,6 +82,8 @@ class RunFolder:
             clear(self.path / CHECKPOINTS)
             for name in (MODEL_NAME, HISTORY):
                 (self.path / name).unlink(missing_ok=True)
+            for figure in (self.path / FIGURES).glob("*.png"):
+                figure.unlink()
             (self.path / CHECKPOINTS).mkdir(exist_ok=True)
             atomic_write(self.path / CONFIG, _sealed(content))
         self._content = content
