@@ -67,8 +67,10 @@ class ModelConfig(_Config):
         default=10, ge=1, description="principal components of the window that the network sees; at least latent_dim"
     )
     lag: int | None = Field(default=None, ge=1, description="lag of conv-gru's delay vectors; from mutual information")
-    potentials: Literal["emission*encoder", "encoder"] = Field(
-        default="emission*encoder", description="exact emission likelihood times encoder, or the paper's encoder alone"
+    potentials: Literal["emission", "emission*encoder", "encoder"] = Field(
+        default="emission",
+        description="what tells the chain of the states: the emission's likelihood, with the encoder at the first "
+        "state only or at every state, or the paper's encoder alone",
     )
     smoother: Literal["sigma-point", "linearised", "linearised-parallel", "moment-matching", "particle"] = Field(
         default="sigma-point", description="how the drift is made affine around the states; see docs/theory.md"

@@ -3,6 +3,8 @@
 Works in standardised units of value and time; lamperti.api converts.
 """
 
+from typing import Literal
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -20,6 +22,8 @@ from lamperti.interfaces import (
     Encoding,
     Potentials,
 )
+
+ToldBy = Literal["emission", "emission*encoder", "encoder"]
 
 
 class Segment(eqx.Module):
@@ -43,20 +47,23 @@ class LatentSDE(eqx.Module):
     emission: AbstractEmission
     initial: InitialState
     smoother: AbstractSmoother
-    exact_emission: bool = eqx.field(static=True, default=True)
+    told_by: ToldBy = eqx.field(static=True, default="emission")
 
     @property
     def latent_dim(self) -> int:
         return self.dynamics.dim
 
     def potentials(self, segment: Segment) -> tuple[Encoding, Potentials]:
-        """What the data say of each state: the encoder's guess, times the emission's likelihood unless the
-        paper's encoder-only potentials were asked for."""
+        """What the data say of each state: the emission's likelihood, and at the first the encoder's guess of what came
+        before. The encoder at every state would tell of the same noise many times, because its windows overlap."""
         encoding = self.encoder(segment.y, segment.mask, segment.dt)
-        if not self.exact_emission:
-            return encoding, encoding.potentials
+        guess = encoding.potentials
+        if self.told_by == "encoder":  # the paper
+            return encoding, guess
         part = segment.chain_part(self.encoder.lead)
-        return encoding, encoding.potentials * self.emission.potentials(part.y, part.mask)
+        if self.told_by == "emission":
+            guess = guess.masked(jnp.arange(len(part.y)) == 0)
+        return encoding, guess * self.emission.potentials(part.y, part.mask)
 
     def chain(
         self,

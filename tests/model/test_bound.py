@@ -1,5 +1,7 @@
 """The evidence lower bound against exact answers."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,6 +9,7 @@ import numpy as np
 import pytest
 from tests.oracles import kalman
 
+import lamperti as lp
 from lamperti._typing import Array, Bool, Float
 from lamperti.dynamics.initial import InitialState
 from lamperti.dynamics.mean import LinearMean
@@ -106,7 +109,8 @@ def test_bound_of_the_optimal_chain_is_the_kalman_log_likelihood(smoother):
 def test_bound_never_exceeds_the_kalman_log_likelihood_for_200_random_chains():
     data = linear_data(2)
     exact = kalman.smooth(data).log_likelihood
-    model, batch = linear_model(data), as_batch(data)
+    model = dataclasses.replace(linear_model(data), told_by="emission*encoder")
+    batch = as_batch(data)
     rng = np.random.default_rng(3)
     half = rng.normal(size=(200, T, D, D))
     precision = half @ np.swapaxes(half, 2, 3)
@@ -133,6 +137,27 @@ def test_bound_does_not_depend_on_the_order_of_the_series_nor_on_batching():
     other = kalman.smooth(two._replace(m0=one.m0, P0=one.P0)).log_likelihood
     assert float(together) == pytest.approx(float(swapped), rel=1e-9)
     assert float(together) == pytest.approx(float(single[0]) + other, rel=1e-6)
+
+
+def test_who_tells_the_chain_of_the_states():
+    """By default the encoder at the first state, the emission at all; the paper's encoder alone; or both."""
+    data = linear_data(9)
+    batch = jax.tree.map(lambda a: a[0], as_batch(data))
+    rng = np.random.default_rng(4)
+    guess = Potentials(jnp.asarray(rng.normal(size=(T, D, D))), jnp.asarray(rng.normal(size=(T, D))))
+    model = eqx.tree_at(lambda m: m.encoder, linear_model(data), Given(guess))
+    emitted = model.emission.potentials(batch.y, batch.mask)
+
+    def told(by):
+        return dataclasses.replace(model, told_by=by).potentials(batch)[1]
+
+    assert eqx.tree_equal(told("encoder"), guess)
+    assert eqx.tree_equal(told("emission*encoder"), guess * emitted)
+    parts = (jax.tree.leaves(p) for p in (told("emission"), guess * emitted, emitted))
+    for default, first, rest in zip(*parts, strict=True):
+        np.testing.assert_array_equal(default[0], first[0])
+        np.testing.assert_array_equal(default[1:], rest[1:])
+    assert model.told_by == lp.ModelConfig().potentials == "emission"
 
 
 def test_gradient_of_the_bound_equals_central_differences():

@@ -80,7 +80,7 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
             emission=start.start_emission(picture),
             initial=start.start_initial(picture),
             smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-            exact_emission=config.potentials == "emission*encoder",
+            told_by=config.potentials,
         )
 
     return assemble(jax.tree.map(jnp.asarray, picture), jnp.asarray(Z))
@@ -119,7 +119,7 @@ def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
             emission=LinearGaussian(zeros((n_channels, dim)), zeros(n_channels), jnp.ones(n_channels), moments),
             initial=standard_initial(dim),
             smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-            exact_emission=config.potentials == "emission*encoder",
+            told_by=config.potentials,
         )
 
     return eqx.filter_eval_shape(parts)

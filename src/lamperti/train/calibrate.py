@@ -3,10 +3,12 @@
 Notation   g: diffusion of each coordinate [D]      R: variance of the observation noise of each channel [P]
 Equations  docs/theory.md (26)
 
-The chain of the bound leans on the encoder, whose potentials are never quite right, and what they get wrong looks like
-diffusion: forecasts spread too far, free paths are too rough. The likelihood by a filter asks the encoder at the first
-state only. Drift and loadings are held (docs/adr/0018).
+The bound is noisy and learned with rates that fall; whatever is not quite right in the drift by then looks like
+diffusion. The likelihood has no noise, and the two kinds of noise are few numbers: they are set to its maximum, drift
+and loadings held (docs/adr/0018).
 """
+
+import dataclasses
 
 import equinox as eqx
 import jax
@@ -31,12 +33,11 @@ def log_likelihood(model: LatentSDE, batch: Segment) -> Float[Array, " B"]:
     """log p(y) of every segment under the realised model, by the sigma-point chain of the emissions alone, up to what
     the encoder says of the first state, which g and R do not change."""
     transition = model.dynamics.condition()
+    model = dataclasses.replace(model, told_by="emission")
 
     def one(segment: Segment) -> Scalar:
         part = segment.chain_part(model.encoder.lead)
-        emitted = model.emission.potentials(part.y, part.mask)
-        encoded = model.encoder(segment.y, segment.mask, segment.dt).potentials
-        potentials = jax.tree.map(lambda e, a: e.at[0].add(a[0]), emitted, encoded)
+        _, potentials = model.potentials(segment)
         origin = jnp.zeros((part.y.shape[0], model.latent_dim))
         chain = SigmaPoint()(
             transition,
