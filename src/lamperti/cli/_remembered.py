@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from lamperti._errors import ConfigError
 from lamperti.cli._source import Source
-from lamperti.data.reading import read
+from lamperti.data.reading import options_for, read
 from lamperti.data.series import Series
 from lamperti.runs.folder import CONFIG, read_config
 
@@ -32,7 +32,11 @@ def recording(run: Path, data: Path | None, source: Source, names: Sequence[str]
         if not origin:
             raise ConfigError(f"{run} does not say where its data came from. Give DATA.")
         data = Path(origin["path"])
-    options = {**origin["options"]} if origin and source == _AS_BEFORE else source.options(names)
+    if not origin or source != _AS_BEFORE:
+        return Recording(data, source.options(names))
+    options = options_for(data, origin["options"])
     if names is not None:
         options.setdefault("columns", list(names))
+        if "units" in options:  # channels may have been left out since, as constant
+            options["units"] = {name: unit for name, unit in options["units"].items() if name in options["columns"]}
     return Recording(data, options)

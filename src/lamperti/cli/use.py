@@ -51,11 +51,12 @@ def forecast(
         raise ConfigError(f"--level must lie between 0 and 1; got {level:g}.")
     check_output_file(out, data)
     result = load(run)
-    parts = []
+    parts, labels = [], []
     for series in recording(run, data, source, result.names).read():
+        labels.append(series.label)
         f = api.forecast(result, series, horizon=horizon, n_samples=samples, seed=seed)
         parts.append(_dated(f.columns(level), series))
-    _write(out, parts, as_json=json)
+    _write(out, parts, labels, as_json=json)
 
 
 def simulate(
@@ -83,7 +84,7 @@ def simulate(
     check_output_file(out)
     s = api.simulate(load(run), n_steps=steps, n_paths=paths, seed=seed, observation_noise=noise)
     parts = [s.columns(i) for i in range(paths)]
-    _write(out, parts, as_json=json, label="path", always=True)
+    _write(out, parts, [str(i) for i in range(paths)], as_json=json, counted="path")
 
 
 def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURCE, json: bool = False) -> None:
@@ -97,10 +98,11 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
     """
     check_output_file(out, data)
     result = load(run)
-    parts = []
+    parts, labels = [], []
     for series in recording(run, data, source, result.names).read():
+        labels.append(series.label)
         parts.append(_dated(api.embed(result, series).columns(), series))
-    _write(out, parts, as_json=json)
+    _write(out, parts, labels, as_json=json)
 
 
 def _dated(columns: Columns, series: Series) -> Columns:
@@ -112,12 +114,14 @@ def _dated(columns: Columns, series: Series) -> Columns:
     return columns | {"time": np.datetime_as_string(stamps, unit="s" if whole else "us")}
 
 
-def _write(out: Path, parts: list[Columns], *, as_json: bool, label: str = "series", always: bool = False) -> None:
-    """Stack the parts below each other, with a column that numbers them when there are several."""
+def _write(out: Path, parts: list[Columns], labels: list[str], *, as_json: bool, counted: str = "series") -> None:
+    """Stack the parts below each other, with a column of their labels; those without one are numbered if there are
+    several."""
     columns: dict[str, Any] = {}
-    if always or len(parts) > 1:
-        columns[label] = np.concatenate([np.full(len(part["time"]), i) for i, part in enumerate(parts)])
+    if len(parts) > 1 or any(labels):
+        marks = [np.full(len(part["time"]), labels[i] or str(i), dtype=object) for i, part in enumerate(parts)]
+        columns[counted] = np.concatenate(marks)
     columns |= {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     write_csv(out, columns)
-    facts = {"out": str(out), "rows": len(columns["time"]), "columns": list(columns), label: len(parts)}
+    facts = {"out": str(out), "rows": len(columns["time"]), "columns": list(columns), counted: len(parts)}
     say(f"{out}: {len(columns['time'])} rows.", facts, as_json=as_json)

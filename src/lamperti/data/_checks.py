@@ -9,41 +9,60 @@ import numpy as np
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._typing import Bool, Float
 
-_EXACT_INTEGER = 2**53
+EXACT_INTEGER = 2**53  # the largest up to which a float holds every integer
 _SORT = "Sort the rows, or read them with sort=True."
 _MERGE = 'Drop or merge the duplicate, or read with duplicates="first", "last" or "mean".'
 
 
-def as_float_array(values: Any, what: str = "values") -> np.ndarray:
-    """Real numbers as a fresh float64 array; anything else is refused with its first bad cell."""
-    hidden = int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
+def as_array(values: Any, what: str = "values") -> np.ndarray:
+    """An array of whatever kind; what NumPy would misread or complain of in its own words is refused."""
+    hidden = _masked(values)
     if hidden:
         # NumPy would hand out the numbers under the mask as if they had been observed.
         raise SeriesError(
             f"{what} is a masked array with {hidden} cells masked. Pass values.astype(float).filled(np.nan) with "
-            'missing="nan", or values.data with mask=~values.mask.'
+            'missing="nan", or lamperti.Series(values.data, mask=~values.mask).'
         )
     try:
-        array = np.asarray(values)
+        return np.asarray(values)
     except ValueError as error:  # NumPy's complaint about rows of unequal length
         raise SeriesError(
             f"{what} has rows of unequal length. Pass series of different lengths as a list of Series."
         ) from error
+
+
+def _masked(values: Any) -> int:
+    """How many cells are masked, in an array or in those of a list."""
+    if isinstance(values, (list, tuple)):
+        return sum(_masked(item) for item in values if isinstance(item, (list, tuple, np.ndarray)))
+    return int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
+
+
+def as_float_array(values: Any, what: str = "values") -> np.ndarray:
+    """Real numbers as a fresh float64 array; anything else is refused with its first bad cell."""
+    array = as_array(values, what)
     if array.dtype.kind not in "iuf":
         raise SeriesError(_bad_dtype(array, what))
-    if array.dtype.kind in "iu" and array.size and _largest(array) > _EXACT_INTEGER:
-        warnings.warn(
-            f"{what} holds integers above 2**53 (largest magnitude {_largest(array)}); as float64 they lose "
-            "their last digits. Subtract an offset first if those digits matter.",
-            LampertiWarning,
-            stacklevel=4,
-        )
+    if array.dtype.kind in "iu":
+        warn_of_large_integers(what, largest(array))
     with np.errstate(over="ignore"):  # a long double too large for float64 becomes inf, refused by the caller
         return np.array(array, dtype=np.float64)
 
 
-def _largest(array: np.ndarray) -> int:
-    return max(abs(int(array.max())), abs(int(array.min())))
+def warn_of_large_integers(what: str, magnitude: int) -> None:
+    """Warn (`LampertiWarning`) where an integer of this magnitude would lose digits as a float."""
+    if magnitude > EXACT_INTEGER:
+        warnings.warn(
+            f"{what} holds integers above 2**53 (largest magnitude {magnitude}); as float64 they lose "
+            "their last digits. Subtract an offset first if those digits matter.",
+            LampertiWarning,
+            stacklevel=5,
+        )
+
+
+def largest(array: np.ndarray) -> int:
+    """The largest magnitude among integers; 0 where there are none."""
+    return max(abs(int(array.max())), abs(int(array.min()))) if array.size else 0
 
 
 def _bad_dtype(array: np.ndarray, what: str) -> str:

@@ -1,5 +1,6 @@
 """From the cells of a column to numbers, times and labels; what cannot be one is refused by column and row."""
 
+import math
 import re
 from numbers import Real
 from typing import Any
@@ -9,7 +10,7 @@ import pandas as pd
 
 from lamperti._errors import SeriesError
 from lamperti._typing import Bool, Float
-from lamperti.data._checks import as_float_array, seconds
+from lamperti.data._checks import as_float_array, seconds, warn_of_large_integers
 from lamperti.data.options import Missing
 
 _COMMA_NUMBER = re.compile(r"^[+-]?\d[\d.,' \u00a0]*$")
@@ -46,14 +47,18 @@ def _objects(name: str, cells: np.ndarray, missing: Missing) -> tuple[np.ndarray
     if not good.all():
         row = _first_bad(cells, ~good)
         raise SeriesError(f"column {name!r}, row {row} holds {_shown(cells[row])}, {_complaint(cells[row])}")
-    whole = all(isinstance(cell, (int, np.integer)) for cell in cells[~empty])
-    found = np.array([int(c) if whole else float(c) for c in cells[~empty]], dtype=None if whole else float)
-    if whole and found.dtype.kind == "O":  # integers beyond 64 bits
-        found = found.astype(float)
+    integers = [abs(int(cell)) for cell in cells[~empty] if isinstance(cell, (int, np.integer))]
+    warn_of_large_integers(f"column {name!r}", max(integers, default=0))
     values = np.full(len(cells), np.nan)
-    if found.size:
-        values[~empty] = as_float_array(found, f"column {name!r}")
+    values[~empty] = [_float(cell) for cell in cells[~empty]]
     return values, declared
+
+
+def _float(cell: Any) -> float:
+    try:
+        return float(cell)
+    except OverflowError:  # an integer beyond the largest float; that infinity is no data is said elsewhere
+        return math.inf if cell > 0 else -math.inf
 
 
 def _is_number(cell: Any) -> bool:

@@ -1,12 +1,13 @@
 """Variables over named dimensions, as NetCDF, Zarr and xarray have them, laid out as a table of rows in time."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lamperti._errors import SeriesError
-from lamperti.data.options import ReadOptions
+from lamperti.data.options import TIME_COLUMNS, ReadOptions
 from lamperti.data.table import Table
 
 _MAX_CHANNELS = 256
@@ -26,17 +27,33 @@ class Variable:
         return self.dims == (self.name,)
 
 
-def cube_table(variables: list[Variable], options: ReadOptions) -> Table:
+def cube_table(variables: list[Variable], options: ReadOptions, left_out: Mapping[str, str] | None = None) -> Table:
     """Rows in time, for one series after the other if there is a dimension of series (``id``). A dimension that is
-    neither time nor id numbers channels."""
+    neither time nor id numbers channels.
+
+    ``left_out``: what there is besides that cannot be read, and why. It is told, and refused where it is needed.
+    """
     coordinates = {v.name: v for v in variables if v.is_coordinate}
     data = [v for v in variables if not v.is_coordinate and v.dims]
     dims = list(dict.fromkeys(d for v in data for d in v.dims))
+    left_out = left_out or {}
+    # A dimension whose labels cannot be read still tells series apart, by number.
+    for name in (*(options.columns or ()), None if options.id in dims else options.id, options.time):
+        if name in left_out:
+            raise SeriesError(f"{name!r} was asked for but {left_out[name]}. Write it as numbers.")
     time = _time_dimension(data, coordinates, dims, options)
     data = [v for v in data if time in v.dims]
     named = options.columns
     if named is not None:
-        data = [v for v in data if any(c == v.name or c.startswith(f"{v.name}_") for c in named)]
+        wanted = (*named, *(() if options.id is None else (options.id,)))
+        data = [v for v in data if any(c == v.name or c.startswith(f"{v.name}_") for c in wanted)]
+    if time not in coordinates and not (options.dt is not None and named):
+        clock = next((name for name in (time, *TIME_COLUMNS) if name in left_out or name in {v.name for v in data}), "")
+        if clock in left_out:
+            raise SeriesError(
+                f"{clock!r} should be the times but {left_out[clock]}. Write it as numbers or dates, or name the "
+                "channels by columns= and give dt=."
+            )
     if not data:
         raise SeriesError(f"no variable runs along {time!r}, or none of those asked for. It has: {_listed(variables)}.")
     id = options.id if options.id in dims else None
@@ -64,6 +81,7 @@ def cube_table(variables: list[Variable], options: ReadOptions) -> Table:
         groups=None if labels is None else np.repeat(labels, length),
         utc=frozenset({"index"}),
         settled=True,
+        repairs=tuple(f"{name!r} was left out: {why}" for name, why in left_out.items() if named is None),
     )
 
 

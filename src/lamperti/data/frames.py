@@ -1,30 +1,46 @@
 """Tables in memory: pandas, polars and xarray objects as tables of columns. None but pandas is imported for it."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lamperti._errors import SeriesError
-from lamperti.data._checks import as_names
+from lamperti.data._checks import as_array, as_names
+from lamperti.data.applies import check_applies
 from lamperti.data.cubes import Variable, cube_table
 from lamperti.data.index import index_times
-from lamperti.data.options import ReadOptions
-from lamperti.data.table import Table, array_table
+from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.table import Table, array_table, with_holes
 
 
 def memory_table(data: Any, options: ReadOptions) -> Table:
     """The table of an object in memory."""
     library = type(data).__module__.split(".")[0]
     if library == "pandas" and isinstance(data, (pd.Series, pd.DataFrame)):
+        check_applies(options, "table")
         return pandas_table(data, options)
     if library == "polars" and hasattr(data, "to_frame" if data.__class__.__name__ == "Series" else "get_columns"):
+        check_applies(options, "table")
         return polars_table(data)
     if library == "xarray" and hasattr(data, "dims"):
+        check_applies(options, "cube")
         return xarray_table(data, options)
     if library in ("pandas", "polars", "xarray"):
         raise SeriesError(f"a {library} {type(data).__name__} is not a table of data. Collect it into a frame first.")
-    return array_table(np.asarray(data), options.axes)
+    check_applies(options, "array")
+    return array_table(as_array(data, "data"), options.axes)
+
+
+def item_table(data: Any, options: ReadOptions) -> Table:
+    """The table of one recording of a list: an array is [T] or [T, P]."""
+    if isinstance(data, np.ndarray) or type(data).__module__.split(".")[0] not in ("pandas", "polars", "xarray"):
+        array = as_array(data, "data")
+        if array.ndim not in (1, 2):
+            raise SeriesError(f"a recording of a list must be [T] or [T, P]; got shape {array.shape}.")
+        return memory_table(array, replace(options, axes="T" if array.ndim == 1 else "TP"))
+    return memory_table(data, options)
 
 
 def pandas_table(data: pd.Series | pd.DataFrame, options: ReadOptions) -> Table:
@@ -58,8 +74,11 @@ def _pandas_cells(column: pd.Series) -> np.ndarray:
     if pd.api.types.is_bool_dtype(kind) and not column.isna().any():
         return column.to_numpy(dtype=bool)
     if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):  # nullable: pd.NA is their NaN
-        whole = pd.api.types.is_integer_dtype(kind) and not column.isna().any()
-        return column.to_numpy(dtype=np.int64) if whole else column.to_numpy(dtype=np.float64, na_value=np.nan)
+        if not pd.api.types.is_integer_dtype(kind):
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        lost = column.isna().to_numpy()
+        whole = column[~lost].to_numpy(dtype=np.uint64 if pd.api.types.is_unsigned_integer_dtype(kind) else np.int64)
+        return with_holes(whole, lost) if lost.any() else whole
     cells = column.astype(object)
     return cells.where(cells.notna(), None).to_numpy()
 
@@ -80,6 +99,8 @@ def polars_table(data: Any) -> Table:
                 utc.add(name)
                 column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
             columns[name] = column.to_numpy()
+        elif column.dtype.is_integer() and column.null_count():
+            columns[name] = with_holes(column.drop_nulls().to_numpy(), column.is_null().to_numpy())
         elif (
             kind.startswith(("Date", "Duration"))
             or (column.dtype.is_numeric() and not kind.startswith("Decimal"))
@@ -99,7 +120,12 @@ def xarray_table(data: Any, options: ReadOptions) -> Table:
         variables = [_variable(str(name), item) for name, item in data.data_vars.items()]
     else:
         variables = [_variable(str(data.name or "y"), data)]
-    coordinates = [_variable(str(name), item) for name, item in data.coords.items() if item.dims == (name,)]
+    coordinates = [
+        _variable(str(name), item)
+        for name, item in data.coords.items()
+        # Times may stand beside a dimension that only counts.
+        if item.dims == (name,) or (name in TIME_COLUMNS and len(item.dims) == 1 and item.dims[0] not in data.coords)
+    ]
     return cube_table([*coordinates, *variables], options)
 
 

@@ -9,16 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from lamperti._errors import SeriesError
+from lamperti._errors import ConfigError, SeriesError
 from lamperti._typing import Bool, Float
-from lamperti.data._checks import as_names
+from lamperti.data._checks import as_names, as_units
 from lamperti.data.cells import coded, labels, numbers, times
 from lamperti.data.mending import Samples, drop_constant, in_order, split_at_gaps
-from lamperti.data.options import ReadOptions
+from lamperti.data.options import TIME_COLUMNS, ReadOptions
 from lamperti.data.series import DATES, Series
 from lamperti.data.table import Table
-
-_TIME_COLUMNS = ("time", "t")
 
 
 class Clock(NamedTuple):
@@ -35,6 +33,7 @@ class _Channels(NamedTuple):
     names: tuple[str, ...]
     values: Float[np.ndarray, "T P"]
     observed: Bool[np.ndarray, "T P"]
+    units: tuple[str, ...]
     repairs: tuple[str, ...]
 
 
@@ -76,17 +75,26 @@ def read_clock(table: Table, options: ReadOptions) -> Clock:
     else:
         column = name = name or _found_time(table, options)
         if column is None:
+            _check_dated(options, "there are no times here")
             return Clock(None, None, options.time_unit)
         cells = table.columns[column]
     zone = None if column in table.utc else options.timezone
     stamps, dated = times(column, cells, options.time_format, zone)
+    if not dated:
+        _check_dated(options, f"column {column!r} holds none")
     unit = DATES if dated else "s" if cells.dtype.kind == "m" else options.time_unit or table.units.get(column, "")
     return Clock(name, stamps, unit)
 
 
+def _check_dated(options: ReadOptions, found: str) -> None:
+    for name in ("timezone", "time_format"):
+        if getattr(options, name) is not None:
+            raise ConfigError(f"{name}= is for dates, but {found}. Leave it out, or name the dates with time=.")
+
+
 def _found_time(table: Table, options: ReadOptions) -> str | None:
     chosen = options.columns or ()
-    found = [name for name in _TIME_COLUMNS if name in table.columns and name not in chosen]
+    found = [name for name in TIME_COLUMNS if name in table.columns and name not in chosen]
     if not found or (options.dt is not None and chosen):
         return None
     if options.dt is not None:
@@ -119,6 +127,9 @@ def _read_channels(table: Table, options: ReadOptions, clock: Clock) -> _Channel
     for name in taken:
         if name in names:
             raise SeriesError(f"column {name!r} is asked for as a channel and as time or id. Choose one.")
+    given = options.units or {}
+    as_units(given, names)  # refuses a unit of what is no channel
+    units = tuple(given.get(name, table.units.get(name, "")) for name in names)
     values, observed, repairs = [], [], list(table.repairs)
     for name in names:
         cells = table.columns[name]
@@ -132,7 +143,7 @@ def _read_channels(table: Table, options: ReadOptions, clock: Clock) -> _Channel
                 repairs.append(f"{int((~seen).sum())} cells of column {name!r} were declared missing")
         values.append(column)
         observed.append(seen & ~table.absent.get(name, np.zeros(len(column), dtype=bool)))
-    return _Channels(names, np.stack(values, axis=1), np.stack(observed, axis=1), tuple(repairs))
+    return _Channels(names, np.stack(values, axis=1), np.stack(observed, axis=1), units, tuple(repairs))
 
 
 def _one(label: str, rows: np.ndarray, channels: _Channels, clock: Clock, table: Table, options: ReadOptions) -> Series:
@@ -141,7 +152,6 @@ def _one(label: str, rows: np.ndarray, channels: _Channels, clock: Clock, table:
         samples = Samples(values, observed, clock.times[rows])
         (values, observed, stamps), repairs = in_order(samples, sort=options.sort, duplicates=options.duplicates)
     step = table.dt if stamps is None and options.dt is None else options.dt
-    units = {name: (options.units or {}).get(name, table.units.get(name, "")) for name in channels.names}
     series = Series(
         values,
         stamps,
@@ -149,6 +159,6 @@ def _one(label: str, rows: np.ndarray, channels: _Channels, clock: Clock, table:
         observed,
         names=channels.names if table.named else None,
         missing="nan" if options.declared.nan else "refuse",
-        units=list(units.values()),
+        units=channels.units,
     )
     return series._replace(label=label, time_unit=clock.unit, repairs=(*channels.repairs, *repairs))

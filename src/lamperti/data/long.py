@@ -70,4 +70,5 @@ def widen(table: Table, options: ReadOptions) -> tuple[Table, ReadOptions]:
         absent={name: np.concatenate(masks) for name, (_, masks) in stacks.items()},
         repairs=tuple(repairs),
     )
-    return wide, replace(options, channel=None, value=None, time=None, id=None, columns=names, time_unit=clock.unit)
+    done = {"channel": None, "value": None, "time": None, "id": None, "timezone": None, "time_format": None}
+    return wide, replace(options, **done, columns=names, time_unit=clock.unit)

@@ -4,11 +4,17 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 from lamperti._errors import ConfigError
 
 MAX_BYTES = 2**31
+TIME_COLUMNS = ("time", "t")  # taken for times without being asked for
+_TEXT = (
+    "time", "id", "channel", "value", "axes", "array", "time_unit", "separator", "decimal", "thousands", "encoding",
+    "time_format", "timezone",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -83,16 +89,24 @@ class ReadOptions:
     def __post_init__(self) -> None:
         for name in ("columns", "codes"):
             value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+            if value is not None or name == "codes":
+                object.__setattr__(self, name, _as_names(name, value if value is not None else ()))
+        for name in _TEXT:
+            value = getattr(self, name)
+            if not isinstance(value, str) and (value is not None or name == "time_unit"):
+                raise ConfigError(f"{name} must be text; got {value!r}.")
+        for name in ("sort", "drop_constant"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        self._check_units()
         _one_of("duplicates", self.duplicates, ("refuse", "first", "last", "mean"))
         if self.axes is not None:
             object.__setattr__(self, "axes", self.axes.upper())
             _one_of("axes", self.axes, ("T", "RT", "TP", "RTP"))
         if (self.channel is None) != (self.value is None):
             raise ConfigError("a long table needs both channel= and value=; give the other one, too.")
-        if self.split_gaps is not None and not self.split_gaps > 1:
-            raise ConfigError(f"split_gaps must exceed 1 median step; got {self.split_gaps!r}.")
+        if self.split_gaps is not None and not (isinstance(self.split_gaps, Real) and self.split_gaps > 1):
+            raise ConfigError(f"split_gaps must exceed 1 (median steps, a number); got {self.split_gaps!r}.")
         for name in ("separator", "decimal", "thousands"):
             mark = getattr(self, name)
             if mark is not None and (len(mark) != 1 or mark in '\r\n"\0'):
@@ -102,6 +116,13 @@ class ReadOptions:
         if not isinstance(self.max_bytes, int) or self.max_bytes < 1:
             raise ConfigError(f"max_bytes must be a whole number of bytes; got {self.max_bytes!r}.")
         self.declared  # noqa: B018 - refuses what cannot be understood now, before a file is opened
+
+    def _check_units(self) -> None:
+        units = self.units
+        if units is None:
+            return
+        if not isinstance(units, Mapping) or not all(isinstance(part, str) for pair in units.items() for part in pair):
+            raise ConfigError(f"units must be a mapping such as {{'flow': 'ml/s'}}, text to text; got {units!r}.")
 
     @property
     def declared(self) -> Missing:
@@ -134,6 +155,13 @@ def read_options(given: Mapping[str, Any]) -> ReadOptions:
     return ReadOptions(**given)
 
 
+def _as_names(name: str, value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (value,)
+    if not all(isinstance(one, str) for one in names):
+        raise ConfigError(f"{name} must be a name or a list of names; got {value!r}.")
+    return names
+
+
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ConfigError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lamperti._errors import DependencyError, SeriesError
+from lamperti._errors import ConfigError, DependencyError, SeriesError
+from lamperti.data.applies import applying
 from lamperti.data.local import local_path
 from lamperti.data.options import ReadOptions, read_options
-from lamperti.data.series import Series, as_series_list
+from lamperti.data.series import Series, as_series_list, gathered, holds_items
 from lamperti.data.table import Table
 from lamperti.data.writing import write_csv
 
@@ -25,7 +26,8 @@ def read(source: Any, **options: Any) -> list[Series]:
     **Arguments**
 
     - `source`: a path: CSV or TSV (also .gz), Parquet, NetCDF or HDF5, Zarr (a folder), NPY or NPZ; or in memory an
-      array [T], [R, T] or [R, T, P], a pandas or polars table, an xarray DataArray or Dataset.
+      array [T], [R, T] or [R, T, P], a pandas or polars table, an xarray DataArray or Dataset, or a list of recordings:
+      arrays [T] or [T, P] of any lengths, tables, xarray objects.
     - `options`: those of `lamperti.data.options.ReadOptions`, the first of which are `columns`, `time`, `id`, `dt` and
       `missing`.
 
@@ -47,6 +49,8 @@ def read(source: Any, **options: Any) -> list[Series]:
         if options:
             raise SeriesError("these are series already; options apply to files and tables.")
         return as_series_list(source)
+    if holds_items(source) and chosen.axes is None:
+        return _from_items(source, chosen)
     from lamperti.data.frames import memory_table
 
     return _from_table(memory_table(source, chosen), chosen)
@@ -71,6 +75,33 @@ def _holds_series(source: Any) -> bool:
     return isinstance(source, (list, tuple)) and any(isinstance(item, Series) for item in source)
 
 
+def options_for(path: str | os.PathLike, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that another file was read with, as far as they mean something for this one."""
+    from lamperti.data.formats import file_kind
+
+    return applying(options, file_kind(local_path(path)))
+
+
+def _from_items(items: Sequence[Any], options: ReadOptions) -> list[Series]:
+    """Each recording of a list through the gate by itself."""
+    from lamperti.data.frames import item_table
+    from lamperti.data.mending import drop_constant
+
+    if options.codes:
+        raise ConfigError("codes= numbers the words of one table. Put the tables into one, with a column for id=.")
+    each = replace(options, drop_constant=False)  # what is constant in one recording may vary in another
+
+    def read_item(place_and_item: tuple[int, Any]) -> list[Series]:
+        place, item = place_and_item
+        found = _from_table(item_table(item, each), each)
+        if len(items) == 1:
+            return found
+        return [one._replace(label=f"{place}/{one.label}" if one.label else "") for one in found]
+
+    series = gathered(list(enumerate(items)), read_item)
+    return drop_constant(series) if options.drop_constant else series
+
+
 def _from_file(
     path: str | os.PathLike, options: ReadOptions, reader: Callable[[Path, ReadOptions], Table]
 ) -> list[Series]:
@@ -86,6 +117,6 @@ def _from_table(table: Table, options: ReadOptions) -> list[Series]:
     from lamperti.data.gate import series_of
     from lamperti.data.long import widen
 
-    if table.settled:
-        options = replace(options, time=None, id=None)
+    if table.settled:  # an id that is no dimension may still be a column
+        options = replace(options, time=None, id=options.id if table.groups is None else None)
     return series_of(*widen(table, options))

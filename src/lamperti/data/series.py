@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,18 +175,36 @@ def as_series_list(data: Any) -> list[Series]:
     first = data[0] if isinstance(data, (list, tuple)) and data else data
     if isinstance(first, (str, os.PathLike)):
         raise SeriesError(f"{first!r} is text or a path, not data. Read a file first: lamperti.read(path).")
-    if isinstance(data, (list, tuple)) and not (data and np.isscalar(data[0])):
-        series = [one for i, item in enumerate(data) for one in _as_series(item, i)]
-    elif isinstance(data, Series) or _is_labelled(data):
-        series = _as_series(data, None)
-    else:
-        array = as_float_array(data, "data")
-        if array.ndim not in (1, 2, 3):
-            raise SeriesError(f"data must be [T], [R, T] or [R, T, P]; got shape {array.shape}.")
-        if array.ndim == 2:
-            _check_orientation(*array.shape)
-        rows = [array] if array.ndim == 1 else list(array)
-        series = [one for i, row in enumerate(rows) for one in _as_series(row, i if array.ndim > 1 else None)]
+    if holds_items(data):
+        return gathered(data, _as_series)
+    if isinstance(data, Series) or _is_labelled(data):
+        return _alike(_as_series(data))
+    array = as_float_array(data, "data")
+    if array.ndim not in (1, 2, 3):
+        raise SeriesError(f"data must be [T], [R, T] or [R, T, P]; got shape {array.shape}.")
+    if array.ndim == 2:
+        _check_orientation(*array.shape)
+    return _as_series(array) if array.ndim == 1 else gathered(list(array), _as_series)
+
+
+def holds_items(data: Any) -> bool:
+    """Whether data is a list of recordings, not of the numbers of one."""
+    return isinstance(data, (list, tuple)) and not (data and (data[0] is None or np.isscalar(data[0])))
+
+
+def gathered(items: Sequence[Any], make: Callable[[Any], list[Series]]) -> list[Series]:
+    """The series that ``make`` makes of each item, which must go together. What is wrong with an item is said with its
+    place."""
+    series: list[Series] = []
+    for i, item in enumerate(items):
+        try:
+            series += make(item)
+        except SeriesError as error:
+            raise SeriesError(f"series {i}: {error}") from None
+    return _alike(series)
+
+
+def _alike(series: list[Series]) -> list[Series]:
     if not series:
         raise SeriesError("data holds no series. Pass at least one.")
     for i, one in enumerate(series):
@@ -199,6 +217,8 @@ def as_series_list(data: Any) -> list[Series]:
             raise SeriesError(
                 f"all series must be in the same units; series 0 has {series[0].units}, series {i} has {one.units}."
             )
+        if (one.time_unit == DATES) != (series[0].time_unit == DATES):
+            raise SeriesError(f"of series 0 and series {i}, one has dates and the other has not. Give both the same.")
     return series
 
 
@@ -217,15 +237,10 @@ def _listed(series: Series) -> str:
     return f"({', '.join(series.names)})"
 
 
-def _as_series(item: Any, place: int | None) -> list[Series]:
+def _as_series(item: Any) -> list[Series]:
     if isinstance(item, Series):
         return [item]
-    try:
-        return _from_table(item) if _is_labelled(item) else [Series(item)]
-    except SeriesError as error:
-        if place is None:
-            raise
-        raise SeriesError(f"series {place}: {error}") from None
+    return _from_table(item) if _is_labelled(item) else [Series(item)]
 
 
 def _is_labelled(data: Any) -> bool:

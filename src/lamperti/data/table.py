@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lamperti._errors import SeriesError
-from lamperti.data._checks import as_names
+from lamperti.data._checks import EXACT_INTEGER, as_names, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,18 @@ class Table:
     @property
     def length(self) -> int:
         return len(next(iter(self.columns.values())))
+
+
+def with_holes(integers: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """A column of integers of which some were lost: floats with NaN there, or objects with None where floats would
+    not hold the integers exactly, so that the gate sees what it is about to round.
+
+    ``integers`` are those that are there, in order; ``lost`` is True where there is none.
+    """
+    exact = largest(integers) <= EXACT_INTEGER
+    cells = np.full(lost.shape, np.nan if exact else None, dtype=float if exact else object)
+    cells[~lost] = integers if exact else integers.astype(object)
+    return cells
 
 
 def array_table(array: np.ndarray, axes: str | None) -> Table:

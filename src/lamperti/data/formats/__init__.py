@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lamperti._errors import SeriesError
+from lamperti.data.applies import check_applies
 from lamperti.data.formats.columnar import read_parquet
 from lamperti.data.formats.gridded import read_netcdf, read_zarr
 from lamperti.data.formats.numpy_files import read_npy, read_npz
@@ -60,13 +61,16 @@ _NOT_READ = {
 
 def read_file(path: Path, options: ReadOptions) -> Table:
     """The table in a file (or Zarr folder)."""
+    kind = file_kind(path)
+    check_applies(options, kind)
+    return _READERS[kind](path, options)
+
+
+def file_kind(path: Path) -> str:
+    """The format of a file: text, parquet, netcdf (HDF5, too), zarr, npy or npz."""
     suffix = path.suffix.lower()
     if suffix in _NOT_READ:
         raise SeriesError(f"this is {_NOT_READ[suffix]}.")
-    return _READERS[_format(path, suffix)](path, options)
-
-
-def _format(path: Path, suffix: str) -> str:
     if path.is_dir() and not path.is_symlink():
         if is_store(path):
             return "zarr"

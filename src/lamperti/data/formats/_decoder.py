@@ -41,12 +41,18 @@ class Writer:
                 f"{name!r} declares the shape {list(shape)}, too much to read. Choose columns, or raise max_bytes=."
             )
 
-    def numbers(self, name: str, values: np.ndarray, **about: Any) -> None:
+    def numbers(self, name: str, values: np.ndarray, lost: np.ndarray | None = None, **about: Any) -> None:
+        """``lost``: True where there is no number, whatever stands in its place."""
         np.save(self.folder / f"{len(self.variables)}.npy", values, allow_pickle=False)
+        if lost is not None:
+            np.save(self.folder / f"{len(self.variables)}.lost.npy", lost, allow_pickle=False)
         self.variables.append({"name": name, "kind": "numbers", **about})
 
     def text(self, name: str, cells: list[str | None], **about: Any) -> None:
         self.variables.append({"name": name, "kind": "text", "cells": cells, **about})
+
+    def left_out(self, name: str, why: str) -> None:
+        self.variables.append({"name": name, "kind": "left out", "left_out": why})
 
     def close(self) -> None:
         (self.folder / "variables.json").write_text(json.dumps(self.variables), encoding="utf-8")
@@ -84,6 +90,9 @@ def decode_parquet(path: str, out: Writer) -> None:
                 out.text(name, [None if v is None else str(v) for v in column.to_pylist()], category=True)
             else:
                 out.numbers(name, column.to_numpy(zero_copy_only=False))
+        elif pa.types.is_integer(kind) and column.null_count:
+            # As floats they could lose digits before anybody looked.
+            out.numbers(name, column.fill_null(0).to_numpy(), column.is_null().to_numpy(zero_copy_only=False))
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
             out.numbers(name, column.to_numpy(zero_copy_only=False))
         else:
@@ -107,10 +116,13 @@ def decode_hdf5(path: str, out: Writer) -> None:
         for name, data in found.items():
             dims = [_dimension(data, i) for i in range(data.ndim)]
             needed = out.takes(name) or (data.ndim == 1 and dims == [name])
-            numeric = data.dtype.kind in "iufbc" and data.dtype.names is None and data.dtype.subdtype is None
+            numeric = data.dtype.kind in "iufbcMm" and data.dtype.names is None and data.dtype.subdtype is None
             unlabelled = (
                 str(data.attrs.get("NAME", b"")).find("This is a netCDF dimension but not a netCDF variable") >= 0
             )
+            if not numeric:
+                text = h5py.check_string_dtype(data.dtype) is not None
+                out.left_out(name, f"it holds {'text' if text else _kind(data.dtype)}, not numbers")
             if not needed or not numeric or unlabelled:
                 continue
             if data.external or data.is_virtual:
@@ -150,6 +162,8 @@ def decode_netcdf3(path: str, out: Writer) -> None:
     with netcdf_file(path, "r", mmap=False) as file:
         for name, data in file.variables.items():
             values = np.array(data.data)
+            if values.dtype.kind not in "iuf":
+                out.left_out(name, f"it holds {_kind(values.dtype)}, not numbers")
             if (out.takes(name) or data.dimensions == (name,)) and values.dtype.kind in "iuf":
                 attributes = {key: _plain(value) for key, value in data._attributes.items()}
                 native = values.astype(values.dtype.newbyteorder("="))
@@ -174,6 +188,10 @@ def decode_zarr(path: str, out: Writer) -> None:
         out.numbers(
             name, np.asarray(data[...]), dims=array["dims"], attributes=array["attributes"], holes=holes, fill=fill
         )
+
+
+def _kind(dtype: np.dtype) -> str:
+    return "text" if dtype.kind in "SU" else "objects" if dtype.kind == "O" else "records" if dtype.names is not None else str(dtype)
 
 
 def _plain(value: Any) -> Any:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from lamperti._errors import SeriesError
 from lamperti.data.formats.decoding import Decoded
+from lamperti.data.table import with_holes
 
 _SINCE = re.compile(r"^\s*(\w+)\s+since\s+(.+?)\s*$", re.IGNORECASE)
 _UNITS = {
@@ -52,6 +53,8 @@ def decoded_values(variable: Decoded) -> tuple[np.ndarray, str]:
     scale, offset = _number(attributes, "scale_factor", 1.0), _number(attributes, "add_offset", 0.0)
     if values.dtype.kind not in "iuf" or not (lost.any() or scale != 1.0 or offset != 0.0):
         return values, unit
+    if values.dtype.kind in "iu" and scale == 1.0 and offset == 0.0:
+        return with_holes(values[~lost], lost), unit
     return np.where(lost, np.nan, values * scale + offset), unit
 
 

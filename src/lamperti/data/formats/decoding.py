@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from lamperti._errors import DependencyError, SeriesError
+from lamperti.data.table import with_holes
 
 _SCRIPT = Path(__file__).with_name("_decoder.py")
 _NEEDS = {"parquet": ("pyarrow", "Parquet"), "hdf5": ("h5py", "NetCDF-4 and HDF5"), "zarr": ("zarr", "Zarr")}
@@ -36,6 +37,7 @@ class Decoded:
     utc: bool = False
     holes: bool = False  # parts were never written: ``fill`` stands in their place
     fill: Any = None
+    left_out: str = ""  # why its values were not decoded
 
 
 def decode(
@@ -67,10 +69,16 @@ def decode(
 def _load(folder: Path) -> list[Decoded]:
     decoded = []
     for i, about in enumerate(json.loads((folder / "variables.json").read_text(encoding="utf-8"))):
-        if about.pop("kind") == "text":
+        kind = about.pop("kind")
+        if kind == "text":
             values = np.array(about.pop("cells"), dtype=object)
+        elif kind == "left out":
+            values = np.empty(0)
         else:
             values = np.load(folder / f"{i}.npy", allow_pickle=False)
+            if (folder / f"{i}.lost.npy").is_file():
+                lost = np.load(folder / f"{i}.lost.npy", allow_pickle=False)
+                values = with_holes(values[~lost], lost)
         decoded.append(Decoded(values=values, dims=tuple(about.pop("dims", ())), **about))
     return decoded
 

@@ -1,5 +1,6 @@
 """NetCDF (classic and 4), HDF5 and Zarr: variables over named dimensions."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from lamperti._errors import SeriesError
@@ -16,13 +17,14 @@ def read_netcdf(path: Path, options: ReadOptions) -> Table:
     """The variables at the top level of a NetCDF or HDF5 file."""
     with open_local(path) as file:
         kind = "netcdf3" if file.read(3) == b"CDF" else "hdf5"
-        return _table(decode(kind, path, options.max_bytes, _wanted(options)), options)
+        return _table(decode(kind, path, options.max_bytes, _wanted(options)), options, {})
 
 
 def read_zarr(path: Path, options: ReadOptions) -> Table:
     """The arrays of a Zarr folder of version 2 or 3."""
     before = folder_state(path)
-    arrays = read_metadata(path, list(before))
+    found = read_metadata(path, list(before))
+    arrays = [array for array in found if "left_out" not in array]
     if not arrays:
         raise SeriesError("the store holds no array of numbers.")
     names = [array["name"] for array in arrays]
@@ -32,7 +34,7 @@ def read_zarr(path: Path, options: ReadOptions) -> Table:
     decoded = decode("zarr", path, options.max_bytes, _wanted(options), {"arrays.json": arrays})
     if folder_state(path) != before:
         raise SeriesError("the store changed while it was read. Wait until it is written, then read it again.")
-    return _table(decoded, options)
+    return _table(decoded, options, {array["name"]: array["left_out"] for array in found if "left_out" in array})
 
 
 def _wanted(options: ReadOptions) -> list[str] | None:
@@ -42,9 +44,12 @@ def _wanted(options: ReadOptions) -> list[str] | None:
     return [*options.columns, *(name for name in (options.time, options.id) if name is not None)]
 
 
-def _table(decoded: list[Decoded], options: ReadOptions) -> Table:
-    variables = []
+def _table(decoded: list[Decoded], options: ReadOptions, left_out: Mapping[str, str]) -> Table:
+    variables, left_out = [], {**left_out}
     for one in decoded:
+        if one.left_out:
+            left_out[one.name] = one.left_out
+            continue
         values, unit = decoded_values(one)
         variables.append(Variable(one.name, one.dims, values, unit))
-    return cube_table(variables, options)
+    return cube_table(variables, options, left_out)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from lamperti._errors import SeriesError
+from lamperti._errors import ConfigError, SeriesError
 from lamperti.data.local import open_local
 from lamperti.data.options import ReadOptions
 from lamperti.data.table import Table, array_table
@@ -49,6 +49,8 @@ def read_npz(path: Path, options: ReadOptions) -> Table:
         raise SeriesError("the archive holds no array.")
     if any(array.ndim != 1 for array in arrays.values()) or len({len(array) for array in arrays.values()}) > 1:
         raise SeriesError(f"the archive holds several arrays ({listed}). Choose one of them with array=.")
+    if options.axes is not None:
+        raise ConfigError("axes= is for one array, and this archive holds columns. Leave it out, or choose with array=.")
     return Table(arrays, dt=dt)
 
 

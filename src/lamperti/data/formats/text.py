@@ -5,6 +5,7 @@ import io
 import re
 import warnings
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,13 +13,18 @@ import numpy as np
 import pandas as pd
 
 from lamperti._errors import SeriesError
-from lamperti.data._checks import as_names
+from lamperti.data._checks import EXACT_INTEGER, as_names
 from lamperti.data.local import open_local
 from lamperti.data.options import ReadOptions
 from lamperti.data.table import Table
 from lamperti.data.writing import FORMULA_STARTS
 
 _ISO_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}([T ].*)?$")
+_WHOLE = re.compile(r"^\s*[+-]?\d{1,400}\s*$")  # longer ones are beyond the largest float
+_EMPTY = [
+    "", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None",
+    "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+]  # fmt: skip
 _BLOCK = 1 << 20
 _MAX_RATIO, _HARMLESS = (
     200,
@@ -111,28 +117,56 @@ def _parse(text: str, separator: str, options: ReadOptions) -> Table:
             f"the first row {first[0][:60]!r} is separated by semicolons or tabs. Pass separator={other!r}, or save "
             "the file with commas."
         )
-    as_text: Any = {name: str for name in (options.id, options.channel) if name in names}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would be cut
-        frame = pd.read_csv(
+    labels = [name for name in (options.id, options.channel) if name in names]
+
+    def parsed(as_text: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+        return pd.read_csv(
             io.StringIO(text, newline=""),
             sep=separator,
             names=list(names),
+            usecols=list(columns),
             header=None,
             skiprows=0 if headless else 1,
             index_col=False,
-            dtype=as_text,  # 007 and 7 are two subjects
+            dtype=dict.fromkeys(as_text, str),
+            keep_default_na=False,
+            na_values={name: [""] if name in labels else _EMPTY for name in columns},  # NA is sodium, too
             skip_blank_lines=False,  # in a file of one column a blank line is a missing value
             skipinitialspace=True,
             decimal=options.decimal or ".",
             thousands=options.thousands,
             low_memory=False,
         )
-    filled = np.flatnonzero(frame.notna().any(axis=1).to_numpy())
-    if not filled.size:
-        raise SeriesError("the file has a header but no rows of data.")
-    frame = frame.iloc[: filled[-1] + 1]  # blank lines at the end are no samples
-    return Table({name: _cells(frame[name], options) for name in names}, named=not headless)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would be cut
+        frame = parsed(labels, names)  # as text: 007 and 7 are two subjects
+        filled = np.flatnonzero(frame.notna().any(axis=1).to_numpy())
+        if not filled.size:
+            raise SeriesError("the file has a header but no rows of data.")
+        frame = frame.iloc[: filled[-1] + 1]  # blank lines at the end are no samples
+        columns = {name: _cells(frame[name], options) for name in names}
+        rounded = [name for name in names if _may_be_rounded(columns[name])]
+        if rounded:
+            written = parsed(rounded, rounded).iloc[: len(frame)].map(lambda cell: _in_english(cell, options))
+            columns |= {name: _exact(columns[name], written[name]) for name in rounded}
+    return Table(columns, named=not headless)
+
+
+def _may_be_rounded(cells: np.ndarray) -> bool:
+    """Whether floats may stand for integers that were written with more digits: an empty cell makes floats of all."""
+    with np.errstate(invalid="ignore"):
+        return cells.dtype.kind == "f" and bool((np.abs(cells) >= EXACT_INTEGER).any())
+
+
+def _exact(cells: np.ndarray, written: pd.Series) -> np.ndarray:
+    """The column with integers as they were written, if there are any; the gate rounds them, aloud."""
+    whole = [int(cell) if isinstance(cell, str) and _WHOLE.match(cell) else None for cell in written]
+    if all(number is None for number in whole):
+        return cells
+    numbers = [None if cell != cell else float(cell) for cell in cells]
+    exact = [number if found is None else found for number, found in zip(numbers, whole, strict=True)]
+    return np.array([*exact, None], dtype=object)[:-1]
 
 
 def _is_data(cell: str, decimal: str | None) -> bool:
@@ -153,22 +187,36 @@ def _cells(column: pd.Series, options: ReadOptions) -> np.ndarray:
     all that stands in the way."""
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy()
-    cells = column.astype(object).where(column.notna(), None).to_numpy()
+    # pandas leaves a blank cell blank where integers fit none of its types.
+    cells = column.astype(object).where(column.notna() & (column != ""), None).to_numpy()
     if column.name in (options.id, options.channel, options.time, *options.codes):
         return cells
     declared = [isinstance(cell, str) and cell.strip() in options.declared.tokens for cell in cells]
     rest = pd.Series(cells).mask(np.array(declared, dtype=bool), None)
     if options.decimal or options.thousands:
         rest = rest.map(lambda cell: _in_english(cell, options), na_action="ignore")
-    try:
-        parsed: Any = pd.to_numeric(rest)
-    except (ValueError, TypeError):
+    numbers = _numbers(rest)
+    if numbers is None:
         return cells
-    if not pd.api.types.is_numeric_dtype(parsed.dtype) or pd.api.types.is_bool_dtype(parsed.dtype):
-        return cells
+    if not any(declared):
+        return numbers
     # Declared words stay in their place as words: the gate counts them as missing.
-    numbers = parsed.astype(object).where(parsed.notna(), None).to_numpy()
-    return np.where(declared, cells, numbers) if any(declared) else parsed.to_numpy()
+    return np.where(declared, cells, np.where(pd.isna(numbers), None, numbers))
+
+
+def _numbers(cells: pd.Series) -> np.ndarray | None:
+    """Text, or nothing, as numbers; None where some of it is none."""
+    parsed: Any = cells
+    try:
+        # Integers that fit none of the types of pandas stay text.
+        whole = all(isinstance(cell, str) and _WHOLE.match(cell) for cell in cells.dropna())
+        parsed = cells.map(float, na_action="ignore").astype(float) if whole else pd.to_numeric(cells)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if not pd.api.types.is_numeric_dtype(parsed.dtype) or pd.api.types.is_bool_dtype(parsed.dtype):
+        return None
+    numbers = parsed.to_numpy()
+    return _exact(numbers, cells) if _may_be_rounded(numbers) else numbers
 
 
 def _in_english(cell: object, options: ReadOptions) -> object:
