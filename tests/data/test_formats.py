@@ -287,6 +287,78 @@ def test_a_missing_chunk_whose_fill_is_nan_counts_as_missing(tmp_path):
     assert series.mask[:, 0].tolist() == [True] * 4 + [False] * 4 + [True] * 4
 
 
+def _store(path, version=3, **arrays):
+    group = zarr.open_group(path, mode="w", zarr_format=version)
+    for name, values in arrays.items():
+        named = {"dimension_names": ["time"]} if version == 3 else {}
+        array = group.create_array(name, shape=values.shape, chunks=values.shape, dtype=values.dtype, **named)
+        array[:] = values
+        if version == 2:
+            array.attrs["_ARRAY_DIMENSIONS"] = ["time"]
+    return path
+
+
+@pytest.mark.filterwarnings("ignore")  # zarr says that dates are not in its standard yet
+@pytest.mark.parametrize("version", [2, 3])
+def test_dates_of_a_zarr_store_are_its_times(tmp_path, version):
+    days = np.array("2024-03-01", "M8[s]") + np.array([0, 60, 180, 600], "m8[s]")
+    (series,) = read(_store(tmp_path / "a.zarr", version, x=X[:4], time=days))
+    assert series.steps.tolist() == [60, 120, 420] and series.names == ("x",)
+    assert series.times[0] == pd.Timestamp("2024-03-01T00:00Z").timestamp()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_complex_array_of_a_zarr_store_is_refused_unless_others_are_chosen(tmp_path):
+    path = _store(tmp_path / "a.zarr", x=X, z=X + 1j)
+    with pytest.raises(SeriesError, match="column 'z' must be real numbers, not complex numbers"):
+        read(path)
+    assert read(path, columns="x")[0].names == ("x",)
+
+
+def _texts(path, kind, **names):
+    """A file with numbers x and text under other names."""
+    if kind == "zarr":
+        texts = {name: np.array(cells, dtype="U10") for name, cells in names.items()}
+        return _store(path / "a.zarr", x=X, **texts)
+    with h5py.File(path / "a.h5", "w") as file:
+        file["x"] = X
+        for name, cells in names.items():
+            file[name] = cells
+    return path / "a.h5"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["zarr", "hdf5"])
+def test_times_that_cannot_be_read_are_never_left_out(tmp_path, kind):
+    path = _texts(tmp_path, kind, time=[str(day.date()) for day in DAYS])
+    for options in ({}, {"columns": "x"}, {"dt": 1.0}):
+        with pytest.raises(SeriesError, match=r"'time' should be the times but it holds .*, not numbers"):
+            read(path, **options)
+    assert read(path, columns="x", dt=2.0)[0].dt == 2.0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["zarr", "hdf5"])
+def test_text_beside_the_data_is_left_out_aloud_and_refused_when_asked_for(tmp_path, kind):
+    path = _texts(tmp_path, kind, note=["a", "b"] * 6)
+    (series,) = read(path)
+    assert series.names == ("x",) and "'note' was left out: it holds" in series.repairs[0]
+    assert read(path, columns="x")[0].repairs == ()
+    for options in ({"columns": ["x", "note"]}, {"id": "note"}):
+        with pytest.raises(SeriesError, match="'note' was asked for but it holds"):
+            read(path, **options)
+
+
+def test_a_column_of_a_plain_hdf5_file_may_be_the_id(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"], file["who"] = X, np.repeat([7, 8], 6)
+    for options in ({}, {"columns": "x"}):
+        first, second = read(tmp_path / "a.h5", id="who", **options)
+        assert (first.label, second.label, second.names) == ("7", "8", ("x",))
+    with pytest.raises(SeriesError, match=r"there is no column 'whom'. Did you mean 'who'"):
+        read(tmp_path / "a.h5", id="whom")
+
+
 def test_values_that_netcdf_puts_where_nothing_was_written_are_no_data(tmp_path):
     with netcdf_file(tmp_path / "a.nc", "w") as file:
         file.createDimension("time", 4)

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from lamperti._errors import ConfigError, LampertiWarning, SeriesError
-from lamperti.data import Series, as_series_list, read
+from lamperti.data import Series, as_series_list, check, read
 
 
 @pytest.fixture
@@ -256,6 +256,123 @@ def test_a_path_is_not_taken_for_data():
         as_series_list(["a.csv"])
 
 
+# Several recordings in a list
+
+
+def test_masked_cells_are_never_data():
+    values = np.ma.masked_less(np.array([1.0, -9.0, 2.0]), 0)
+    for data in (values, [np.ones(3), values], [[1.0, 2.0, 3.0], values]):
+        with pytest.raises(SeriesError, match="masked array with 1 cells masked"):
+            read(data)
+        with pytest.raises(SeriesError, match="masked array with 1 cells masked"):
+            read(data, axes="RT" if isinstance(data, list) else "T", dt=0.1)
+    np.testing.assert_array_equal(read(np.ma.array([1.0, 2.0]))[0].values[:, 0], [1, 2])
+
+
+def test_each_table_of_a_list_is_read_as_it_would_be_alone():
+    frame = pd.DataFrame({"time": [0.0, 2.0, 5.0], "x": [1, 2, 4], "c": [1, 1, 1]})
+    other = pl.DataFrame({"time": [1.0, 2.0], "x": [3, 5], "c": [1, 2]})
+    for one, alone in zip(read([frame, other]), [*read(frame), *read(other)], strict=True):
+        assert one.names == ("x", "c")
+        np.testing.assert_array_equal(one.values, alone.values)
+        np.testing.assert_array_equal(one.times, alone.times)
+    assert read([frame, other], drop_constant=True)[0].names == ("x", "c")  # constant in the first table only
+    assert read([frame, frame], drop_constant=True)[1].names == ("x",)
+    who = frame.assign(who="p")
+    assert [s.label for s in read([who, who], id="who")] == ["0/p", "1/p"]
+    with pytest.raises(SeriesError, match=r"series 1: .*NaN.*'x': 1"):
+        read([frame, frame.assign(x=[1, np.nan, 2])])
+    with pytest.raises(SeriesError, match="same channels"):
+        read([frame, frame.drop(columns="x")])
+    with pytest.raises(SeriesError, match="one has dates and the other has not"):
+        read([frame, frame.assign(time=pd.date_range("2024-01-01", periods=3))])
+    with pytest.raises(ConfigError, match="codes= numbers the words of one table"):
+        read([frame, frame], codes="x")
+
+
+def test_arrays_of_a_list_may_differ_in_length():
+    first, second = read([np.arange(5.0), [1.0, 3.0, 2.0]], dt=0.5)
+    assert (first.length, second.length, second.dt) == (5, 3, 0.5)
+    (wide,) = read([np.ones((4, 2))])
+    assert wide.names == ("y0", "y1") and wide.length == 4
+    assert [s.length for s in check([np.arange(5.0), np.arange(9.0)], dt=0.1).series] == [5, 9]
+    with pytest.raises(SeriesError, match="rows of unequal length"):
+        read([[1, 2, 3], [1, 2]], axes="RT")
+    with pytest.raises(SeriesError, match=r"series 1: .* \[T\] or \[T, P\]; got shape \(1, 2, 2\)"):
+        read([np.ones(4), np.ones((1, 2, 2))])
+
+
+def test_times_beside_a_dimension_that_only_counts_are_the_times():
+    (series,) = read(xr.Dataset({"x": ("n", [1.0, 2.0, 4.0])}, coords={"time": ("n", [0.0, 1.0, 5.0])}))
+    assert series.names == ("x",) and series.steps.tolist() == [1.0, 4.0]
+
+
+# Integers that a float cannot hold
+
+BIG = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"x\n{BIG}\n\n3\n",
+        f"x,z\n{BIG},1\nn.d.,2\n3,4\n",
+        f"x\n{2**64 - 1}\n\n3\n",
+        f"x\n{2**70}\n\n3\n",
+        pd.DataFrame({"x": pd.array([BIG, None, 3], dtype="Int64")}),
+        pd.DataFrame({"x": pd.array([2**63 + 1, None, 3], dtype="UInt64")}),
+        pl.DataFrame({"x": [BIG, None, 3]}),
+        "parquet",
+        "netcdf",
+    ],
+    ids=[
+        "CSV",
+        "CSV with a word",
+        "CSV 64 bits",
+        "CSV beyond",
+        "pandas",
+        "pandas unsigned",
+        "polars",
+        "Parquet",
+        "NetCDF",
+    ],
+)
+def test_large_integers_are_warned_of_beside_cells_that_are_missing(data, table, tmp_path):
+    if isinstance(data, str) and data == "parquet":
+        pl.DataFrame({"x": [BIG, None, 3]}).write_parquet(data := tmp_path / "a.parquet")
+    elif isinstance(data, str) and data == "netcdf":
+        x = ("time", np.array([BIG, -1, 3]), {"_FillValue": -1})
+        xr.Dataset({"x": x}).to_netcdf(data := tmp_path / "a.nc", engine="h5netcdf")
+    elif isinstance(data, str):
+        data = table(data)
+    with pytest.warns(LampertiWarning, match=r"column 'x' holds integers above 2\*\*53 \(largest magnitude \d*[1-9]\)"):
+        (series,) = read(data, columns="x", missing=["nan", "n.d."])
+    assert series.mask[:, 0].tolist() == [True, False, True] and series.values[2, 0] == 3
+
+
+def test_floats_beside_cells_that_are_missing_are_not_taken_for_integers(table):
+    (series,) = read(table("x\n1e300\n\n9007199254740994.0\n"), missing="nan")
+    assert series.values[0, 0] == 1e300
+
+
+def test_an_integer_beyond_the_largest_float_is_refused(table):
+    with (
+        pytest.warns(LampertiWarning, match="2\\*\\*53"),
+        pytest.raises(SeriesError, match="row 1, column 'x' holds -inf"),
+    ):
+        read(table(f"x\n1\n-{10**400}\n"))
+
+
+@pytest.mark.parametrize("word", ["NA", "null", "nan", "None"])
+def test_a_label_that_looks_empty_is_kept_as_it_is_written(table, word):
+    series = read(table(f"who,x\n{word},1\n{word},2\nK,3\nK,4\n"), id="who")
+    assert [s.label for s in series] == [word, "K"]
+    (series,) = read(table(f"time,what,value\n0,{word},1\n1,{word},2\n"), channel="what", value="value")
+    assert series.names == (word,)
+    with pytest.raises(SeriesError, match="column 'who', row 1 is empty"):
+        read(table(f"who,x\n{word},1\n,2\n"), id="who")
+
+
 # Options
 
 
@@ -270,11 +387,65 @@ def test_a_path_is_not_taken_for_data():
         ({"thousands": "."}, "cannot both be '.'"),
         ({"missing": [None]}, "missing must be"),
         ({"max_bytes": 0}, "max_bytes"),
+        ({"columns": 3}, "columns must be a name or a list of names; got 3"),
+        ({"codes": [1]}, "codes must be a name or a list of names"),
+        ({"split_gaps": "3"}, "split_gaps must exceed 1 .*; got '3'"),
+        ({"axes": 3}, "axes must be text; got 3"),
+        ({"separator": 3}, "separator must be text; got 3"),
+        ({"time": 0}, "time must be text; got 0"),
+        ({"sort": "yes"}, "sort must be True or False"),
+        ({"units": "mV"}, "units must be a mapping .*; got 'mV'"),
+        ({"units": {"x": 3}}, "units must be a mapping"),
     ],
 )
 def test_options_that_cannot_be_are_refused_before_anything_is_opened(options, message):
     with pytest.raises(ConfigError, match=message):
         read("no such file.csv", **options)
+
+
+def test_a_unit_of_what_is_no_channel_is_refused(table):
+    path = table("time,flow\n0,1\n1,2\n")
+    assert read(path, units={"flow": "ml/s"})[0].units == ("ml/s",)
+    for name in ("pressure", "time"):
+        with pytest.raises(SeriesError, match=f"units names a channel '{name}'; the channels are flow"):
+            read(path, units={name: "mmHg"})
+
+
+FRAME = pd.DataFrame({"time": [0.0, 1.0], "x": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        (FRAME, {"separator": ";"}, "separator= is for text files, and this is a table in memory"),
+        (FRAME, {"encoding": "latin-1"}, "encoding= is for text files"),
+        (FRAME, {"axes": "TP"}, "axes= is for bare arrays"),
+        (FRAME, {"max_bytes": 10}, "max_bytes= is for files"),
+        (FRAME, {"timezone": "Europe/Madrid"}, "timezone= is for dates, but column 'time' holds none"),
+        (np.arange(3.0), {"array": "x"}, "array= is for NPZ files, and this is an array in memory"),
+        (np.arange(3.0), {"time_format": "%Y"}, "time_format= is for dates, but there are no times here"),
+        (xr.DataArray([1.0, 2.0], dims="time"), {"decimal": ","}, "decimal= .* an xarray object"),
+        ("a.parquet", {"thousands": ","}, "thousands= .* a Parquet file"),
+        ("a.csv", {"axes": "T"}, "axes= .* a text file"),
+        ("a.npy", {"array": "x"}, "array= .* an NPY file"),
+        ("a.npz", {"axes": "T"}, "axes= is for one array, and this archive holds columns"),
+    ],
+)
+def test_an_option_that_could_do_nothing_is_refused(source, options, message, tmp_path):
+    if isinstance(source, str):
+        FRAME.to_parquet(tmp_path / "a.parquet")
+        FRAME.to_csv(tmp_path / "a.csv", index=False)
+        np.save(tmp_path / "a.npy", np.arange(3.0))
+        np.savez(tmp_path / "a.npz", x=np.arange(3.0), z=np.arange(3.0))
+        source = tmp_path / source
+    with pytest.raises(ConfigError, match=message):
+        read(source, **options)
+
+
+def test_a_long_table_of_local_dates_is_read_in_their_zone(table):
+    path = table("when,what,value\n2024-07-01 12:00,p,1\n2024-07-01 13:00,p,2\n")
+    (series,) = read(path, time="when", channel="what", value="value", timezone="Europe/Madrid")
+    assert series.times[0] == pd.Timestamp("2024-07-01T10:00Z").timestamp()
 
 
 def test_the_cap_on_size_is_named(table):

@@ -4,16 +4,22 @@ import io
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
+import h5py
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from scipy.io import netcdf_file
 
 from lamperti._errors import LampertiError, SeriesError
 from lamperti._text import visible
 from lamperti.data import Scaler, Series, read, segment
+from lamperti.data.formats import _decoder, decoding
 from lamperti.data.formats.zarr_metadata import read_metadata
 from lamperti.data.windows import whole
 from lamperti.data.writing import write_csv
@@ -98,6 +104,7 @@ def test_a_table_reads_back_as_it_was_written(folder, values, data):
     np.testing.assert_array_equal(series.values, values)
 
 
+@pytest.mark.filterwarnings("ignore::lamperti._errors.LampertiWarning")
 @many
 @given(
     st.one_of(
@@ -139,6 +146,84 @@ def test_a_damaged_archive_is_read_or_refused_with_a_documented_error(folder, pl
         read(folder / "a.npz", missing="nan")
     except LampertiError as error:
         assert str(error)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Decoders without a process for each file, which takes most of a second. What is read here cannot do harm."""
+
+    def run(command, **_):
+        kind, path, place, most, wanted = command[3:]
+        out = _decoder.Writer(place, int(most), json.loads(wanted))
+        try:
+            _decoder.DECODERS[kind](path, out)
+        except Exception as error:
+            said = f"refused: {error}" if isinstance(error, _decoder.Refused) else f"{type(error).__name__}: {error}"
+            return SimpleNamespace(returncode=1, stderr=said.encode())
+        out.close()
+        return SimpleNamespace(returncode=0, stderr=b"")
+
+    monkeypatch.setattr(decoding.subprocess, "run", run)
+
+
+shared = settings(many, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+integers_of_a_float = st.integers(-(2**53), 2**53)
+
+
+@shared
+@given(
+    reals=npst.arrays(float, st.integers(2, 12), elements=reals),
+    data=st.data(),
+    cut=st.integers(0, 200),
+)
+def test_a_parquet_file_reads_back_as_it_was_written_and_is_refused_when_cut(folder, in_this_process, reals, data, cut):
+    n = len(reals)
+    integers = [*data.draw(st.lists(st.none() | integers_of_a_float, min_size=n - 1, max_size=n - 1)), 7]
+    labels = data.draw(st.lists(st.text(max_size=3), min_size=1, max_size=1)) * n
+    columns = {"a": reals, "b": pa.array(integers, pa.int64()), "who": labels}
+    pq.write_table(pa.table(columns), folder / "a.parquet")
+    (series,) = read(folder / "a.parquet", id="who", missing="nan")
+    np.testing.assert_array_equal(series.values[:, 0], reals)
+    np.testing.assert_array_equal(series.values[:, 1], [np.nan if i is None else i for i in integers])
+    assert series.label == labels[0]
+    if cut:
+        content = (folder / "a.parquet").read_bytes()
+        (folder / "a.parquet").write_bytes(content[:-cut])
+        with pytest.raises(SeriesError, match="Parquet"):
+            read(folder / "a.parquet", id="who")
+
+
+@shared
+@given(
+    # Below 9.97e36, which NetCDF puts where nothing was written.
+    values=npst.arrays(float, st.tuples(st.integers(2, 9), st.integers(1, 3)), elements=st.floats(-1e36, 1e36)),
+    data=st.data(),
+    classic=st.booleans(),
+    cut=st.integers(0, 200),
+)
+def test_a_netcdf_file_reads_back_as_it_was_written_and_is_refused_when_cut(
+    folder, in_this_process, values, data, classic, cut
+):
+    times = np.cumsum(data.draw(npst.arrays(float, len(values), elements=st.floats(1e-3, 1e3))))
+    path = folder / "a.nc"
+    if classic:
+        with netcdf_file(path, "w") as file:
+            file.createDimension("time", len(values))
+            file.createDimension("place", values.shape[1])
+            file.createVariable("time", "f8", ("time",))[:] = times
+            file.createVariable("v", "f8", ("time", "place"))[:] = values
+    else:
+        with h5py.File(path, "w") as file:
+            file["time"], file["v"] = times, values
+            file["time"].make_scale("time")
+            file["v"].dims[0].attach_scale(file["time"])
+    (series,) = read(path)
+    np.testing.assert_array_equal(series.values, values)
+    np.testing.assert_array_equal(series.times, times)
+    if cut:
+        path.write_bytes(path.read_bytes()[:-cut])
+        with pytest.raises(SeriesError):
+            read(path)
 
 
 GOOD_ZARR = {

@@ -39,7 +39,7 @@ def cube_table(variables: list[Variable], options: ReadOptions, left_out: Mappin
     left_out = left_out or {}
     # A dimension whose labels cannot be read still tells series apart, by number.
     for name in (*(options.columns or ()), None if options.id in dims else options.id, options.time):
-        if name in left_out:
+        if name is not None and name in left_out:
             raise SeriesError(f"{name!r} was asked for but {left_out[name]}. Write it as numbers.")
     time = _time_dimension(data, coordinates, dims, options)
     data = [v for v in data if time in v.dims]

@@ -76,8 +76,8 @@ def _pandas_cells(column: pd.Series) -> np.ndarray:
     if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):  # nullable: pd.NA is their NaN
         if not pd.api.types.is_integer_dtype(kind):
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
-        lost = column.isna().to_numpy()
-        whole = column[~lost].to_numpy(dtype=np.uint64 if pd.api.types.is_unsigned_integer_dtype(kind) else np.int64)
+        lost = np.asarray(column.isna())
+        whole = column.dropna().to_numpy(dtype=np.uint64 if pd.api.types.is_unsigned_integer_dtype(kind) else np.int64)
         return with_holes(whole, lost) if lost.any() else whole
     cells = column.astype(object)
     return cells.where(cells.notna(), None).to_numpy()

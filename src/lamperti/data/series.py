@@ -193,8 +193,7 @@ def holds_items(data: Any) -> bool:
 
 
 def gathered(items: Sequence[Any], make: Callable[[Any], list[Series]]) -> list[Series]:
-    """The series that ``make`` makes of each item, which must go together. What is wrong with an item is said with its
-    place."""
+    """The series that ``make`` makes of each item, which must go together; errors tell the place of the item."""
     series: list[Series] = []
     for i, item in enumerate(items):
         try:
@@ -211,7 +210,7 @@ def _alike(series: list[Series]) -> list[Series]:
         if one.names != series[0].names:
             raise SeriesError(
                 "all series must have the same channels in the same order; "
-                f"series 0 has {_listed(series[0])}, series {i} has {_listed(one)}."
+                f"series 0 has ({', '.join(series[0].names)}), series {i} has ({', '.join(one.names)})."
             )
         if one.units != series[0].units:
             raise SeriesError(
@@ -233,25 +232,19 @@ def _check_orientation(n_series: int, length: int) -> None:
     warnings.warn(text, LampertiWarning, stacklevel=4)
 
 
-def _listed(series: Series) -> str:
-    return f"({', '.join(series.names)})"
-
-
 def _as_series(item: Any) -> list[Series]:
     if isinstance(item, Series):
         return [item]
-    return _from_table(item) if _is_labelled(item) else [Series(item)]
+    if not _is_labelled(item):
+        return [Series(item)]
+    from lamperti.data.reading import read  # which imports this module
+
+    return read(item)
 
 
 def _is_labelled(data: Any) -> bool:
     # By name: pandas takes half a second to import and is not needed to recognise its own objects.
     return type(data).__module__.split(".")[0] in ("pandas", "polars", "xarray")
-
-
-def _from_table(data: Any) -> list[Series]:
-    from lamperti.data.reading import read  # which imports this module
-
-    return read(data)
 
 
 def check_for_training(series: Sequence[Series], *, window: int | None = None) -> None:

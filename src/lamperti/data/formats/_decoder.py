@@ -191,7 +191,15 @@ def decode_zarr(path: str, out: Writer) -> None:
 
 
 def _kind(dtype: np.dtype) -> str:
-    return "text" if dtype.kind in "SU" else "objects" if dtype.kind == "O" else "records" if dtype.names is not None else str(dtype)
+    return (
+        "text"
+        if dtype.kind in "SU"
+        else "objects"
+        if dtype.kind == "O"
+        else "records"
+        if dtype.names is not None
+        else str(dtype)
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -50,7 +50,9 @@ def read_npz(path: Path, options: ReadOptions) -> Table:
     if any(array.ndim != 1 for array in arrays.values()) or len({len(array) for array in arrays.values()}) > 1:
         raise SeriesError(f"the archive holds several arrays ({listed}). Choose one of them with array=.")
     if options.axes is not None:
-        raise ConfigError("axes= is for one array, and this archive holds columns. Leave it out, or choose with array=.")
+        raise ConfigError(
+            "axes= is for one array, and this archive holds columns. Leave it out, or choose with array=."
+        )
     return Table(arrays, dt=dt)
 
 

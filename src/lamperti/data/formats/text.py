@@ -119,18 +119,19 @@ def _parse(text: str, separator: str, options: ReadOptions) -> Table:
         )
     labels = [name for name in (options.id, options.channel) if name in names]
 
-    def parsed(as_text: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    def parsed(as_text: Sequence[str], columns: list[str] | None = None) -> pd.DataFrame:
+        types: Any = dict.fromkeys(as_text, str)
         return pd.read_csv(
             io.StringIO(text, newline=""),
             sep=separator,
             names=list(names),
-            usecols=list(columns),
+            usecols=columns,  # None: rows longer than the header are noticed
             header=None,
             skiprows=0 if headless else 1,
             index_col=False,
-            dtype=dict.fromkeys(as_text, str),
+            dtype=types,
             keep_default_na=False,
-            na_values={name: [""] if name in labels else _EMPTY for name in columns},  # NA is sodium, too
+            na_values={name: [""] if name in labels else _EMPTY for name in names},  # NA is sodium, too
             skip_blank_lines=False,  # in a file of one column a blank line is a missing value
             skipinitialspace=True,
             decimal=options.decimal or ".",
@@ -140,7 +141,7 @@ def _parse(text: str, separator: str, options: ReadOptions) -> Table:
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header would be cut
-        frame = parsed(labels, names)  # as text: 007 and 7 are two subjects
+        frame = parsed(labels)  # as text: 007 and 7 are two subjects
         filled = np.flatnonzero(frame.notna().any(axis=1).to_numpy())
         if not filled.size:
             raise SeriesError("the file has a header but no rows of data.")
@@ -201,7 +202,9 @@ def _cells(column: pd.Series, options: ReadOptions) -> np.ndarray:
     if not any(declared):
         return numbers
     # Declared words stay in their place as words: the gate counts them as missing.
-    return np.where(declared, cells, np.where(pd.isna(numbers), None, numbers))
+    found = numbers.astype(object)
+    found[pd.isna(numbers)] = None
+    return np.where(declared, cells, found)
 
 
 def _numbers(cells: pd.Series) -> np.ndarray | None:
