@@ -11,6 +11,8 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 
@@ -19,6 +21,8 @@ import lamperti as lp
 from lamperti._params import realise
 from lamperti.io import _checksum, _structure
 from lamperti.train.build import skeleton
+
+STORED = Path(__file__).parent / "fixtures" / "model-v1.safetensors"
 
 
 @pytest.fixture
@@ -172,7 +176,7 @@ def test_weights_that_are_not_finite_are_refused_in_spite_of_a_good_checksum(mod
 
 def test_the_first_format_is_read_for_ever():
     """Written by lamperti 0.1.0 with format 1, before there were units, repairs and events."""
-    loaded = lp.load(Path(__file__).parent / "fixtures" / "model-v1.safetensors")
+    loaded = lp.load(STORED)
     assert loaded.names == ("y",) and loaded.units == ("",) and loaded.repairs == () and loaded.history.events == []
     assert [r.iteration for r in loaded.history.records] == [1, 2, 3]
     # What the file says, not what random numbers make of it: their order may change between versions.
@@ -229,14 +233,130 @@ def test_arrays_that_the_configuration_does_not_ask_for_are_refused(model_file):
         {"units": [3]},
         {"repairs": None},
         {"schema": 0},
+        {"schema": True},
+        {"time_unit": 10**400},
+        {"time_unit": True},
+        {"names": "y"},
+        {"names": [10]},
+        {"names": [""]},
+        {"names": [" "]},
+        {"time_unit_name": 3},
+        {"realised": "no"},
+        {"model": {**fitted.MODEL.model_dump(mode="json"), "kernel": "+".join(["se"] * 5000)}},
         {"schema": 1, "history": None},
     ],
 )
-def test_a_header_that_makes_no_sense_is_refused(model_file, change):
+def test_a_header_that_makes_no_sense_is_refused(tmp_path, change):
+    content, arrays = _parts(STORED)
+    later = {"schema": 2, "units": [""], "time_unit_name": "", "repairs": []}
+    later["history"] = content["history"] | {"events": {"iteration": [], "kind": [], "count": []}}
+    _forge(tmp_path / "model", content | later, arrays)
+    lp.load(tmp_path / "model")
+    _forge(tmp_path / "model", content | later | change, arrays)
+    with pytest.raises(lp.ModelFileError) as refused:
+        lp.load(tmp_path / "model")
+    assert len(str(refused.value)) < 500
+
+
+def test_a_history_whose_entries_are_not_numbers_is_refused(model_file):
     content, arrays = _parts(model_file)
-    _forge(model_file, content | change, arrays)
-    with pytest.raises(lp.ModelFileError):
-        lp.load(model_file)
+    for name, value in (("elbo", "high"), ("iteration", 1.5), ("refused", None)):
+        history = json.loads(json.dumps(content["history"]))
+        history["records"][name][0] = value
+        _forge(model_file, content | {"history": history}, arrays)
+        with pytest.raises(lp.ModelFileError, match="header is damaged"):
+            lp.load(model_file)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("scaler.scale", 0.0, "positive"),
+        ("scaler.scale", -1.0, "positive"),
+        ("model.dynamics.q.rate", -1.0, "positive"),
+        ("model.dynamics.q.shape", -1.0, "positive"),
+        ("model.dynamics.prior.rate", 0.0, "positive"),
+        ("model.dynamics.jitter", -1e-6, "positive"),
+        ("model.emission.noise", -1.0, "positive"),
+        ("model.dynamics.diffusion.raw", 1e3, "finite"),
+        ("model.dynamics.amplitude.raw", -1e3, "positive"),
+        ("model.dynamics.q.prec", 0.0, "positive definite"),
+    ],
+)
+def test_values_that_no_training_gives_are_refused_in_spite_of_a_good_checksum(tmp_path, name, value, said):
+    content, arrays = _parts(STORED)
+    _forge(tmp_path / "model", content, arrays | {name: np.full_like(arrays[name], value)})
+    with pytest.raises(lp.ModelFileError, match=rf"'{name}' holds values that are not {said}\."):
+        lp.load(tmp_path / "model")
+
+
+def test_a_realised_parameter_that_is_not_positive_is_refused(tmp_path):
+    lp.save(dataclasses.replace(fitted.result(), model=realise(fitted.result().model)), tmp_path / "real")
+    content, arrays = _parts(tmp_path / "real")
+    name = "model.dynamics.kernels.0.lengthscale"
+    _forge(tmp_path / "real", content, arrays | {name: -arrays[name]})
+    with pytest.raises(lp.ModelFileError, match="lengthscale' holds values that are not positive"):
+        lp.load(tmp_path / "real")
+
+
+def _places(content, before=()):
+    """The path of every entry of a header."""
+    for key, value in content.items() if isinstance(content, dict) else enumerate(content[:2]):
+        yield (*before, key)
+        if isinstance(value, dict | list):
+            yield from _places(value, (*before, key))
+
+
+_CONTENT, _ARRAYS = _parts(STORED)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers(10**300, 10**400) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def _mutated(draw):
+    """The stored file as bytes, with one thing changed and a checksum that fits; or with bytes exchanged."""
+    content, arrays = json.loads(json.dumps(_CONTENT)), dict(_ARRAYS)
+    kind = draw(st.sampled_from(["value", "value", "key", "array", "shape", "bytes"]))
+    if kind in ("value", "key"):
+        *path, last = draw(st.sampled_from(list(_places(content))))
+        within = content
+        for key in path:
+            within = within[key]
+        if kind == "value":
+            within[last] = draw(_JSON)
+        else:
+            gone = within.pop(last)
+            if isinstance(within, dict) and draw(st.booleans()):
+                within[draw(st.text(max_size=6))] = gone
+    elif kind in ("array", "shape"):
+        name = draw(st.sampled_from(sorted(arrays)))
+        if kind == "array":
+            changed = arrays[name].copy()
+            changed.reshape(-1)[draw(st.integers(0, changed.size - 1))] = draw(st.floats())
+            arrays[name] = changed
+        else:
+            shape = draw(st.lists(st.integers(0, 3), max_size=3))
+            arrays[name] = np.zeros(shape, draw(st.sampled_from(["f4", "f8", "i8", "bool"])))
+    header = json.dumps(content)
+    raw = bytearray(to_bytes(arrays, {"lamperti": header, "sha256": _checksum(header, arrays)}))
+    if kind == "bytes":
+        for place in draw(st.lists(st.integers(0, len(raw) - 1) | st.integers(0, 4096), min_size=1, max_size=4)):
+            raw[place] = draw(st.integers(0, 255))
+        raw = raw[: draw(st.integers(0, len(raw)))] if draw(st.booleans()) else raw
+    return bytes(raw)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(content=_mutated())
+def test_a_model_file_with_anything_changed_loads_or_is_refused_by_name(tmp_path, content):
+    (tmp_path / "model").write_bytes(content)
+    try:
+        assert lp.load(tmp_path / "model").names
+    except lp.ModelFileError as error:
+        assert str(tmp_path / "model") in str(error)
 
 
 def test_a_safetensors_file_of_something_else_is_refused(tmp_path):

@@ -43,6 +43,7 @@ class ModelConfig(_Config):
     )
     kernel: str = Field(
         default="se",
+        max_length=200,  # a few dozen parts; thousands of them would exhaust the stack
         description="se, matern12, matern32, matern52, rq, linear, constant; sums and products as se+linear",
     )
     shared_kernel: bool = Field(default=True, description="one kernel for all coordinates (faster), or one each")
