@@ -22,6 +22,7 @@ from lamperti._params import realise
 from lamperti.io import _checksum, _structure
 from lamperti.train.build import skeleton
 
+_RATE = "model.dynamics.q.rate"
 STORED = Path(__file__).parent / "fixtures" / "model-v1.safetensors"
 
 
@@ -189,6 +190,15 @@ def test_the_first_format_is_read_for_ever():
     assert np.isfinite(lp.forecast(loaded, series, horizon=5, n_samples=4, n_particles=20).samples).all()
 
 
+def test_what_the_guard_did_is_not_lost_with_the_first_format(tmp_path):
+    content, arrays = _parts(STORED)
+    content["history"]["records"] |= {"refused": [0, 2, 5], "halvings": [1, 1, 1]}
+    _forge(tmp_path / "old", content | {"history": content["history"] | {"rollbacks": 1}}, arrays)
+    loaded = lp.load(tmp_path / "old").history
+    assert loaded.counts() == {"refused step": 5, "shortened step": 1, "rollback": 1, "raised jitter": 1}
+    assert [(e.iteration, e.count) for e in loaded.events if e.kind == "refused step"] == [(2, 2), (3, 3)]
+
+
 def test_units_and_repairs_survive(tmp_path):
     labels = {"units": ("mV",), "time_unit": "s", "repairs": ("rows were put in order of time",)}
     lp.save(dataclasses.replace(fitted.result(), **labels), tmp_path / "model")
@@ -209,6 +219,7 @@ def test_arrays_that_the_configuration_does_not_ask_for_are_refused(model_file):
         (arrays | {"extra": np.zeros(3)}, "'extra' is unknown"),
         ({name: a for name, a in arrays.items() if name != "states"}, "'states' is missing"),
         (arrays | {"states": arrays["states"].astype(np.float32)}, "'states' is F32"),
+        (arrays | {_RATE: arrays[_RATE].astype(np.float32)}, f"'{_RATE}' is F32"),  # case 47: β in single precision
         (arrays | {"states": arrays["states"][:0]}, "'states' is F64"),
         (arrays | {"model.dynamics.Z": np.zeros((9, 2))}, "should be float64"),
     ):

@@ -1,8 +1,8 @@
 """Model files: one safetensors file holds the arrays, and in its header, as JSON, all the rest.
 
 Nothing in a file is ever run. The model is rebuilt from its configuration, which fixes the name, shape and type of
-every array; a file whose arrays differ in any of them, are not finite, or do not match the checksum is refused. So is one
-whose checksum is right and whose content cannot be: a checksum says that a file is whole, not that it is honest.
+every array; a file whose arrays differ in any of them, are not finite, or do not match the checksum is refused. So is
+one whose checksum is right and whose content cannot be: a checksum says that a file is whole, not that it is honest.
 """
 
 import dataclasses
@@ -158,8 +158,19 @@ def _migrated(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_1(content: dict[str, Any]) -> dict[str, Any]:
-    """Format 1 had no units, no repairs and no events."""
-    history = {**content["history"], "events": {"iteration": [], "kind": [], "count": []}}
+    """Format 1 had no units and no repairs, and told of the numerical guard by totals: in its records and, without a
+    time, of rollbacks."""
+    history, records = content["history"], content["history"]["records"]
+    events: list[tuple[int, str, int]] = []
+    for kind, totals in (("refused step", records["refused"]), ("shortened step", records["halvings"])):
+        rises = zip(records["iteration"], totals, [0, *totals[:-1]], strict=True)
+        events += [(iteration, kind, total - before) for iteration, total, before in rises if total > before]
+    if history["rollbacks"]:
+        last = records["iteration"][-1]
+        events += [(last, kind, history["rollbacks"]) for kind in ("rollback", "raised jitter")]
+    names = ("iteration", "kind", "count")
+    columns = {name: [event[k] for event in events] for k, name in enumerate(names)}
+    history = {**history, "events": columns}
     return content | {"units": [""] * len(content["names"]), "time_unit_name": "", "repairs": [], "history": history}
 
 
