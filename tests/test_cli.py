@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tomllib
 import warnings
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -18,12 +20,14 @@ import lamperti as lp
 from lamperti.cli import _app, main
 from lamperti.cli._progress import ProgressLine, clock
 from lamperti.cli._run import write_run
-from lamperti.cli._source import Source
+from lamperti.cli._source import Source, as_arguments
 from lamperti.cli._toml import to_toml
 from lamperti.data.options import ReadOptions
 from lamperti.data.writing import write_csv
 from lamperti.io import MODEL_NAME
 from lamperti.runs.commits import commit, committed
+from lamperti.runs.folder import new_run
+from lamperti.train.history import EventKind
 
 fit_code = sys.modules["lamperti.cli.fit"]
 demo_code = sys.modules["lamperti.cli.demo"]
@@ -209,7 +213,15 @@ def test_a_wrong_configuration_file_is_refused_with_the_way_out(text, said, plac
     (tmp_path / "a.toml").write_text(text)
     command = ["fit", str(place / "data.csv"), "--config", str(tmp_path / "a.toml"), "--out", str(tmp_path / "run")]
     assert main(command) == 2
-    assert said in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert said in err and str(tmp_path / "a.toml") in err
+
+
+def test_a_pipe_given_as_configuration_is_refused_and_does_not_hang(place, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    command = ["fit", str(place / "data.csv"), "--config", str(tmp_path / "pipe"), "--out", str(tmp_path / "run")]
+    assert main(command) == 2
+    assert "not a regular file" in capsys.readouterr().err
 
 
 def test_export_writes_one_file_that_is_the_same_model(run, tmp_path, capsys):
@@ -291,6 +303,21 @@ def test_every_option_of_reading_is_an_option_of_the_command_line():
     assert [field.name for field in dataclasses.fields(Source)] == names
 
 
+def test_options_of_reading_go_back_to_the_command_line():
+    given = Source(
+        columns="a,b c",
+        time="when",
+        missing="nan,-999",
+        units="a=m/s,b c=V",
+        separator="tab",
+        sort=True,
+        split_gaps=3.0,
+    )
+    _, bound, _ = _app.app.parse_args(["check", "data.csv", *as_arguments(given.options())], exit_on_error=False)
+    assert bound.arguments["source"].options() == given.options()
+    assert as_arguments(Source().options()) == []
+
+
 def test_info_says_what_was_learned(run, capsys):
     assert main(["info", str(run)]) == 0
     out = capsys.readouterr().out
@@ -301,12 +328,52 @@ def test_info_says_what_was_learned(run, capsys):
 
 
 def test_info_tells_what_the_numerical_guard_did(tmp_path, capsys):
+    """Cases 45 and 46: every kind of event, also those after the last record."""
     history = dataclasses.replace(fitted.result().history, events=[])
-    for iteration in (2, 3):
-        history.note(iteration, "refused step")
+    counts = dict(zip(get_args(EventKind), (2, 3, 4, 5), strict=True))
+    for k, (kind, count) in enumerate(counts.items()):
+        history.note(4 + k, kind, count - 1)
+        history.note(9, kind)
     lp.save(dataclasses.replace(fitted.result(), history=history), tmp_path / "model")
     assert main(["info", str(tmp_path / "model")]) == 0
-    assert "2 × refused step (first at iteration 2)" in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(f"{n} × {kind} (first at iteration {4 + k})" in out for k, (kind, n) in enumerate(counts.items()))
+    assert main(["info", str(tmp_path / "model"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["training"]["events"] == counts
+
+
+def test_info_passes_over_damaged_lines_of_a_history(tmp_path, capsys):
+    origin = {"path": "data.csv", "options": {}}
+    with new_run(tmp_path / "run", overwrite=False) as folder:
+        folder.begin(fitted.result().config, fitted.data().series, fitted.result().model, origin)
+    lines = [
+        "{",
+        "[]",
+        '{"kind": "record"}',
+        '{"kind": "record", "iteration": "x"}',
+        '{"kind": "record", "iteration": 2}',
+    ]
+    (tmp_path / "run" / "history.jsonl").write_bytes("\n".join(lines).encode() + b"\n\xff\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["info", str(tmp_path / "run")]) == 0
+    captured = capsys.readouterr()
+    assert "2 of at most 3 iterations committed" in captured.out
+    assert captured.err.count("is damaged and passed over") == 5 and captured.err.count("\n") == 5
+
+
+def test_a_fit_whose_figures_cannot_be_written_still_says_how_it_ended(place, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(fit_code, "fit_series", lambda *args, **options: fitted.result())
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "figures").write_text("in the way")
+    (tmp_path / "run" / "config.toml").mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert _fit(place, tmp_path / "run", "--figures") == 0
+    captured = capsys.readouterr()
+    assert "3 iterations" in captured.out
+    assert captured.err.count("note: the figure") == 4
+    assert "note: config.toml and history.csv could not be written" in captured.err
 
 
 def test_demo_writes_figures_and_the_model(tmp_path, monkeypatch, capsys):
@@ -317,6 +384,14 @@ def test_demo_writes_figures_and_the_model(tmp_path, monkeypatch, capsys):
     assert written == pictures | {"config.toml", "history.csv", "model.safetensors"}
     assert all((tmp_path / "d" / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
     assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0  # a demo may be run again
+
+
+def test_a_demo_that_is_asked_to_end_exits_with_143(tmp_path, monkeypatch):
+    history = dataclasses.replace(fitted.result().history, status="terminated")
+    result = dataclasses.replace(fitted.result(), history=history)
+    monkeypatch.setattr(demo_code, "fit_series", lambda *args, **options: result)
+    monkeypatch.setattr(demo_code, "_draw", lambda *args: None)
+    assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 143
 
 
 def test_every_demo_names_a_system_of_the_library():

@@ -11,6 +11,8 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 
@@ -19,6 +21,9 @@ import lamperti as lp
 from lamperti._params import realise
 from lamperti.io import _checksum, _structure
 from lamperti.train.build import skeleton
+
+_RATE = "model.dynamics.q.rate"
+STORED = Path(__file__).parent / "fixtures" / "model-v1.safetensors"
 
 
 @pytest.fixture
@@ -36,8 +41,12 @@ def _parts(path):
 
 def _forge(path, content, arrays):
     """A file with a valid checksum whatever it holds."""
+    path.write_bytes(_packed(content, arrays))
+
+
+def _packed(content, arrays):
     header = json.dumps(content)
-    path.write_bytes(to_bytes(arrays, {"lamperti": header, "sha256": _checksum(header, arrays)}))
+    return to_bytes(arrays, {"lamperti": header, "sha256": _checksum(header, arrays)})
 
 
 def test_a_loaded_model_forecasts_bit_for_bit_as_the_saved_one(model_file):
@@ -172,7 +181,7 @@ def test_weights_that_are_not_finite_are_refused_in_spite_of_a_good_checksum(mod
 
 def test_the_first_format_is_read_for_ever():
     """Written by lamperti 0.1.0 with format 1, before there were units, repairs and events."""
-    loaded = lp.load(Path(__file__).parent / "fixtures" / "model-v1.safetensors")
+    loaded = lp.load(STORED)
     assert loaded.names == ("y",) and loaded.units == ("",) and loaded.repairs == () and loaded.history.events == []
     assert [r.iteration for r in loaded.history.records] == [1, 2, 3]
     # What the file says, not what random numbers make of it: their order may change between versions.
@@ -183,6 +192,15 @@ def test_the_first_format_is_read_for_ever():
     np.testing.assert_allclose(sd, expected_sd, rtol=1e-6)
     series = fitted.data().series[0]
     assert np.isfinite(lp.forecast(loaded, series, horizon=5, n_samples=4, n_particles=20).samples).all()
+
+
+def test_what_the_guard_did_is_not_lost_with_the_first_format(tmp_path):
+    content, arrays = _parts(STORED)
+    content["history"]["records"] |= {"refused": [0, 2, 5], "halvings": [1, 1, 1]}
+    _forge(tmp_path / "old", content | {"history": content["history"] | {"rollbacks": 1}}, arrays)
+    loaded = lp.load(tmp_path / "old").history
+    assert loaded.counts() == {"refused step": 5, "shortened step": 1, "rollback": 1, "raised jitter": 1}
+    assert [(e.iteration, e.count) for e in loaded.events if e.kind == "refused step"] == [(2, 2), (3, 3)]
 
 
 def test_units_and_repairs_survive(tmp_path):
@@ -205,6 +223,7 @@ def test_arrays_that_the_configuration_does_not_ask_for_are_refused(model_file):
         (arrays | {"extra": np.zeros(3)}, "'extra' is unknown"),
         ({name: a for name, a in arrays.items() if name != "states"}, "'states' is missing"),
         (arrays | {"states": arrays["states"].astype(np.float32)}, "'states' is F32"),
+        (arrays | {_RATE: arrays[_RATE].astype(np.float32)}, f"'{_RATE}' is F32"),  # case 47: β in single precision
         (arrays | {"states": arrays["states"][:0]}, "'states' is F64"),
         (arrays | {"model.dynamics.Z": np.zeros((9, 2))}, "should be float64"),
     ):
@@ -229,14 +248,131 @@ def test_arrays_that_the_configuration_does_not_ask_for_are_refused(model_file):
         {"units": [3]},
         {"repairs": None},
         {"schema": 0},
+        {"schema": True},
+        {"time_unit": 10**400},
+        {"time_unit": True},
+        {"names": "y"},
+        {"names": [10]},
+        {"names": [""]},
+        {"names": [" "]},
+        {"time_unit_name": 3},
+        {"realised": "no"},
+        {"model": {**fitted.MODEL.model_dump(mode="json"), "kernel": "+".join(["se"] * 5000)}},
         {"schema": 1, "history": None},
     ],
 )
-def test_a_header_that_makes_no_sense_is_refused(model_file, change):
+def test_a_header_that_makes_no_sense_is_refused(tmp_path, change):
+    content, arrays = _parts(STORED)
+    later = {"schema": 2, "units": [""], "time_unit_name": "", "repairs": []}
+    later["history"] = content["history"] | {"events": {"iteration": [], "kind": [], "count": []}}
+    _forge(tmp_path / "model", content | later, arrays)
+    lp.load(tmp_path / "model")
+    _forge(tmp_path / "model", content | later | change, arrays)
+    with pytest.raises(lp.ModelFileError) as refused:
+        lp.load(tmp_path / "model")
+    assert len(str(refused.value)) < 500
+
+
+def test_a_history_whose_entries_are_not_numbers_is_refused(model_file):
     content, arrays = _parts(model_file)
-    _forge(model_file, content | change, arrays)
-    with pytest.raises(lp.ModelFileError):
-        lp.load(model_file)
+    for name, value in (("elbo", "high"), ("iteration", 1.5), ("refused", None)):
+        history = json.loads(json.dumps(content["history"]))
+        history["records"][name][0] = value
+        _forge(model_file, content | {"history": history}, arrays)
+        with pytest.raises(lp.ModelFileError, match="header is damaged"):
+            lp.load(model_file)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("scaler.scale", 0.0, "positive"),
+        ("scaler.scale", -1.0, "positive"),
+        ("model.dynamics.q.rate", -1.0, "positive"),
+        ("model.dynamics.q.shape", -1.0, "positive"),
+        ("model.dynamics.prior.rate", 0.0, "positive"),
+        ("model.dynamics.jitter", -1e-6, "positive"),
+        ("model.emission.noise", -1.0, "positive"),
+        ("model.dynamics.diffusion.raw", 1e3, "finite"),
+        ("model.dynamics.amplitude.raw", -1e3, "positive"),
+        ("model.dynamics.q.prec", 0.0, "positive definite"),
+    ],
+)
+def test_values_that_no_training_gives_are_refused_in_spite_of_a_good_checksum(tmp_path, name, value, said):
+    content, arrays = _parts(STORED)
+    _forge(tmp_path / "model", content, arrays | {name: np.full_like(arrays[name], value)})
+    with pytest.raises(lp.ModelFileError, match=rf"'{name}' holds values that are not {said}\."):
+        lp.load(tmp_path / "model")
+
+
+def test_a_realised_parameter_that_is_not_positive_is_refused(tmp_path):
+    lp.save(dataclasses.replace(fitted.result(), model=realise(fitted.result().model)), tmp_path / "real")
+    content, arrays = _parts(tmp_path / "real")
+    name = "model.dynamics.kernels.0.lengthscale"
+    _forge(tmp_path / "real", content, arrays | {name: -arrays[name]})
+    with pytest.raises(lp.ModelFileError, match="lengthscale' holds values that are not positive"):
+        lp.load(tmp_path / "real")
+
+
+def _places(content, before=()):
+    """The path of every entry of a header."""
+    for key, value in content.items() if isinstance(content, dict) else enumerate(content[:2]):
+        yield (*before, key)
+        if isinstance(value, dict | list):
+            yield from _places(value, (*before, key))
+
+
+_CONTENT, _ARRAYS = _parts(STORED)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers(10**300, 10**400) | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def _mutated(draw):
+    """The stored file as bytes, with one thing changed and a checksum that fits; or with bytes exchanged."""
+    content, arrays = json.loads(json.dumps(_CONTENT)), dict(_ARRAYS)
+    kind = draw(st.sampled_from(["value", "value", "key", "array", "shape", "bytes"]))
+    if kind in ("value", "key"):
+        # The entries of the header itself as often as the many below them.
+        *path, last = draw(st.sampled_from([(key,) for key in content]) | st.sampled_from(list(_places(content))))
+        within = content
+        for key in path:
+            within = within[key]
+        if kind == "value":
+            within[last] = draw(_JSON)
+        else:
+            gone = within.pop(last)
+            if isinstance(within, dict) and draw(st.booleans()):
+                within[draw(st.text(max_size=6))] = gone
+    elif kind in ("array", "shape"):
+        name = draw(st.sampled_from(sorted(arrays)))
+        if kind == "array":
+            changed = arrays[name].copy()
+            changed.reshape(-1)[draw(st.integers(0, changed.size - 1))] = draw(st.floats())
+            arrays[name] = changed
+        else:
+            shape = draw(st.lists(st.integers(0, 3), max_size=3))
+            arrays[name] = np.zeros(shape, draw(st.sampled_from(["f4", "f8", "i8", "bool"])))
+    raw = bytearray(_packed(content, arrays))
+    if kind == "bytes":
+        for place in draw(st.lists(st.integers(0, len(raw) - 1) | st.integers(0, 4096), min_size=1, max_size=4)):
+            raw[place] = draw(st.integers(0, 255))
+        raw = raw[: draw(st.integers(0, len(raw)))] if draw(st.booleans()) else raw
+    return bytes(raw)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(content=_mutated())
+@example(content=_packed(_CONTENT | {"time_unit": 10**400}, _ARRAYS))
+def test_a_model_file_with_anything_changed_loads_or_is_refused_by_name(tmp_path, content):
+    (tmp_path / "model").write_bytes(content)
+    try:
+        assert lp.load(tmp_path / "model").names
+    except lp.ModelFileError as error:
+        assert str(tmp_path / "model") in str(error)
 
 
 def test_a_safetensors_file_of_something_else_is_refused(tmp_path):

@@ -6,7 +6,11 @@ import hashlib
 import html
 import json
 import re
+import shutil
+import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,12 +18,21 @@ import pytest
 import fitted
 import lamperti as lp
 from lamperti.cli import main
+from lamperti.cli._remembered import recording
+from lamperti.cli._source import Source
 from lamperti.data.writing import write_csv
 from lamperti.diagnostics import Effort
-from lamperti.report import _spec, write_report
+from lamperti.report import _spec, sections, write_report
+from lamperti.runs.folder import new_run
+from lamperti.train.history import EventKind
+
+report_code = sys.modules["lamperti.cli.report"]
 
 SMALL = Effort(origins=4, futures=40, horizon=5, pieces=2, paths=4, steps=50, starts=8)
 HOSTILE = "<script>alert('flow')</script>\"><img src=x onerror=alert(1)>"
+UNIT = "<b onclick=alert(2)>mV</b>"
+LABEL = "<svg onload=alert(3)>"
+FILE = "<img src=x onerror=alert(4)>.csv"
 MOST_BYTES = 8_000_000
 
 
@@ -54,14 +67,15 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def hostile():
     """The small model and its data, under a name that would like to be obeyed."""
-    result = dataclasses.replace(fitted.result(), names=(HOSTILE,))
-    return result, [lp.Series(s.values[:, 0], times=s.times, names=HOSTILE) for s in fitted.data().series]
+    result = dataclasses.replace(fitted.result(), names=(HOSTILE,), units=(UNIT,))
+    series = [lp.Series(s.values[:, 0], times=s.times, names=HOSTILE, units=UNIT) for s in fitted.data().series]
+    return result, [one._replace(label=LABEL, repairs=(f"{LABEL} was mended",)) for one in series]
 
 
 @pytest.fixture(scope="module")
 def made(hostile, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    found = write_report(*hostile, path, title=HOSTILE, origin={"Data": HOSTILE}, effort=SMALL)
+    found = write_report(*hostile, path, title=HOSTILE, origin={"Data": FILE}, effort=SMALL)
     return path, found
 
 
@@ -91,13 +105,14 @@ def test_only_the_two_scripts_of_the_page_may_run(page):
 
 
 def test_names_are_shown_and_not_obeyed(made, page):
-    """Case 57."""
+    """Case 57: names, units, labels of series, repairs and names of files."""
     text = made[0].read_text(encoding="utf-8")
-    assert "<script>alert" not in text and "<img" not in text
-    assert HOSTILE in "".join(page.text)
-    assert html.escape(HOSTILE) in text
     specs = [json.loads(data) for attrs, data in page.scripts if attrs.get("type") == "application/json"]
-    assert "<script" not in json.dumps(specs) and "<img" not in json.dumps(specs)
+    shown = "".join(page.text)
+    for foreign in (HOSTILE, UNIT, LABEL, FILE):
+        assert foreign in shown and html.escape(foreign) in text
+        assert foreign not in text and foreign not in json.dumps(specs)
+    assert not any(tag in json.dumps(specs) for tag in ("<script", "<img", "<svg", "<b onclick"))
 
 
 def test_every_figure_has_its_data_and_is_valid(page):
@@ -147,6 +162,52 @@ def test_three_dimensions_are_shown_in_space():
         go.Figure({"data": spec.traces, "layout": spec.layout})
 
 
+def test_every_event_of_the_guard_is_shown_with_and_without_records():
+    counts = dict(zip(get_args(EventKind), (11, 12, 13, 14), strict=True))
+    for records in (fitted.result().history.records, []):
+        history = dataclasses.replace(fitted.result().history, records=records, events=[], status="terminated")
+        for k, (kind, count) in enumerate(counts.items()):
+            history.note(40 + k, kind, count)  # after the last record
+        text = sections.training(dataclasses.replace(fitted.result(), history=history))
+        assert all(f"<td>{n}, first at iteration {40 + k}</td>" in text for k, n in enumerate(counts.values()))
+        assert "asked to end (SIGTERM)" in text
+
+
+def test_one_dimension_is_shown_over_its_dates():
+    from lamperti.report import space
+
+    times = 1.7e9 + np.arange(50.0)
+    embedding = lp.Embedding(np.zeros((50, 1)), np.ones((50, 1, 1)), times, lp.data.series.DATES)
+    shown = space._course(embedding).traces[1]["x"]
+    assert len(set(shown)) == 50 and shown[1] == "2023-11-14T22:13:21.000"
+
+
+def test_the_data_is_told_with_dates_and_its_first_gaps():
+    start = np.datetime64("2024-03-04T08:00", "s")
+    steps = np.arange(100)
+    stamps = start + 600 * np.delete(steps, np.arange(5, 95, 9)).astype("timedelta64[s]")
+    one = lp.Series(np.sin(np.arange(len(stamps))), times=stamps)
+    for data in ([one], [one, one]):
+        found = SimpleNamespace(check=lp.check(data), samples=len(one) * len(data))
+        text = sections.data(found)
+        assert "2024-03-04 08:00:00 UTC" in text and "2024-03-05 00:30:00 UTC" in text
+        assert "<td>2024-03-04 08:40:00 UTC</td><td>2024-03-04 09:00:00 UTC</td><td>1</td>" in text
+        assert text.count("UTC</td><td>1</td></tr>") == 8 and f"… and {10 * len(data) - 8} more." in text
+
+
+def test_the_report_says_how_to_make_the_run_again(tmp_path):
+    origin = {"path": "/data/my file.csv", "options": {"time": "when", "missing": ["nan"], "sort": False}}
+    series = fitted.data().series
+    with new_run(tmp_path / "run", overwrite=False) as folder:
+        folder.begin(fitted.result().config, series, fitted.result().model, origin)
+    file = recording(tmp_path / "run", None, Source())
+    rows = report_code._origin(tmp_path / "run", None, file, series, 3)
+    assert rows["Fit"].startswith("lamperti fit '/data/my file.csv' --time=when --missing=nan --config config.toml")
+    assert rows["Report"] == f"lamperti report {tmp_path / 'run'} --seed 3"
+    assert rows["Fingerprint of the data"].endswith("that of the training data")
+    assert ", not that" in report_code._origin(tmp_path / "run", None, file, series[:1], 0)["Fingerprint of the data"]
+
+
 def test_numbers_of_figures_are_short_and_finite():
     assert _spec.numbers([1.23456789, np.nan, np.inf, -2e-9]) == [1.2346, None, None, -2e-09]
     assert _spec.moments(np.array([1821.0, 1934.5]), "") == [1821.0, 1934.5]
@@ -165,11 +226,17 @@ def place(tmp_path_factory):
 
 def test_the_command_writes_the_report_beside_the_model(place, capsys, monkeypatch):
     monkeypatch.setattr("lamperti.report.Effort", lambda: SMALL)
-    assert main(["report", str(place), str(place / "data.csv"), "--id", "who"]) == 0
+    shutil.copy(place / "data.csv", place / FILE)
+    assert main(["report", str(place), str(place / FILE), "--id", "who", "--units", f"y={UNIT}", "--quiet"]) == 0
     out = capsys.readouterr().out
-    assert "report.html: " in out and "The latent dimension" in out
+    assert "report.html: " not in out and "The latent dimension" in out
     text = (place / "report.html").read_text(encoding="utf-8")
     assert hashlib.sha256((place / "data.csv").read_bytes()).hexdigest() in text
+    assert html.escape(FILE) in text and html.escape(UNIT) in text and FILE not in text and UNIT not in text
+    assert main(["report", str(place), str(place / "data.csv"), "--id", "who", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["out"] == str(place / "report.html") and said["bytes"] > 1e6
+    assert "dimension" in [caveat["code"] for caveat in said["caveats"]]
     assert main(["report", str(place), str(place / "data.csv"), "--out", str(place / "data.csv")]) == 2
     assert main(["report", str(place)]) == 2  # a folder with a model and no more
     assert "does not say where its data came from. Give DATA." in capsys.readouterr().err
@@ -190,7 +257,7 @@ def test_evaluate_scores_what_was_held_out(place, capsys):
 
 
 def test_without_plotly_the_error_says_what_to_install(hostile, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "plotly.offline", None)
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(lp.DependencyError, match="pip install plotly"):
         write_report(*hostile, tmp_path / "a.html")
     assert not (tmp_path / "a.html").exists()

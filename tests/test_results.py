@@ -1,14 +1,17 @@
 """Results as tables, datasets and figures."""
 
+import dataclasses
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 import fitted
 import lamperti as lp
+from lamperti.data.series import DATES
 
 
 def test_the_summary_tells_data_model_training_and_noise():
@@ -71,6 +74,33 @@ def test_a_simulation_is_a_table_by_path_and_time():
     assert list(frame.columns) == ["x1_observed", "b", "x1", "x2", "x3"]
     np.testing.assert_array_equal(frame.loc[2, "b"], s.samples[2, :, 1])
     assert s.to_xarray()["states"].dims == ("path", "time", "state")
+
+
+def test_tables_of_a_dated_series_have_dates_and_units():
+    f = _forecast()
+    times = 1.7e9 + 600.0 * np.arange(7) + 0.25
+    dated = dataclasses.replace(f, times=times, units=("mV", ""), time_unit=DATES)
+    frame = dated.to_dataframe()
+    assert frame.index[1] == pd.Timestamp("2023-11-14 22:23:20.25")
+    assert frame.attrs == {"units": {"a": "mV"}}
+    data = dated.to_xarray()
+    assert data["time"].dtype.kind == "M" and data["unit"].values.tolist() == ["mV", ""]
+    assert lp.Embedding(f.states[0], np.zeros((7, 3, 3)), times, DATES).to_dataframe().index.equals(frame.index)
+    paths = lp.Simulation(f.samples, f.states, f.times, f.names, ("mV", "V"), "s")
+    assert paths.to_dataframe().attrs == {"time_unit": "s", "units": {"a": "mV", "b": "V"}}
+    assert paths.to_xarray().attrs == {"time_unit": "s"}
+    far = dataclasses.replace(dated, times=1e11 + np.arange(7.0)).to_dataframe()  # beyond what nanoseconds reach
+    assert far.index[0] == np.datetime64(10**11, "s")
+
+
+def test_forecasts_of_a_dated_series_have_dates():
+    """Of a model that was fitted to numbers, too: the dates are those of the series."""
+    one = fitted.data().series[0]
+    stamps = np.datetime64("2024-03-04T08:00", "us") + (one.times * 1e6).round().astype("timedelta64[us]")
+    series = lp.Series(one.values, times=stamps)
+    index = lp.forecast(fitted.result(), series, horizon=5, n_samples=4, n_particles=20).to_dataframe().index
+    assert index[0] - pd.Timestamp(stamps[-1]) == pd.Timedelta("100ms")
+    assert lp.embed(fitted.result(), series).to_dataframe().index[0] == pd.Timestamp("2024-03-04T08:00")
 
 
 def test_the_history_is_a_table_by_iteration():

@@ -11,7 +11,7 @@ import numpy as np
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti.data.matching import match_channels, warn_if_far, warn_if_starved
-from lamperti.data.series import Series, as_series_list
+from lamperti.data.series import Series, as_series_list, unit_of_durations
 from lamperti.data.windows import Batch, Track, whole
 from lamperti.fitting import build, fit, part, pieces, resume
 from lamperti.forecasting import Start, draw_drifts, emit, encode_context, filter_context, roll_out, smooth
@@ -34,7 +34,7 @@ def embed(result: FitResult, series: Any) -> Embedding:
         marginals = smooth(result.model, part(padded), key=jax.random.key(0))
         means.append(np.asarray(marginals.mean)[rows])
         covs.append(np.asarray(marginals.cov)[rows])
-    return Embedding(np.concatenate(means), np.concatenate(covs), one.times)
+    return Embedding(np.concatenate(means), np.concatenate(covs), one.times, one.time_unit)
 
 
 def forecast(
@@ -72,7 +72,8 @@ def forecast(
     y = emit(result.model, states, noise=observation_noise, key=key_emit)
     times = one.times[-1] + result.scaler.time_unit * np.arange(1, horizon + 1)
     samples = result.scaler.unscale_values(np.asarray(y))
-    return Forecast(samples, np.asarray(states), times, result.names, float(begin.least_ess))
+    least = float(begin.least_ess)
+    return Forecast(samples, np.asarray(states), times, result.names, least, result.units, one.time_unit)
 
 
 def simulate(
@@ -93,7 +94,9 @@ def simulate(
     states = roll_out(draws, x, n_steps=n_steps, key=key_roll)
     y = emit(result.model, states, noise=observation_noise, key=key_emit)
     times = result.scaler.time_unit * np.arange(1, n_steps + 1)
-    return Simulation(result.scaler.unscale_values(np.asarray(y)), np.asarray(states), times, result.names)
+    samples = result.scaler.unscale_values(np.asarray(y))
+    unit = unit_of_durations(result.time_unit)
+    return Simulation(samples, np.asarray(states), times, result.names, result.units, unit)
 
 
 def _matching(result: FitResult, data: Any) -> Series:

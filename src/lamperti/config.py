@@ -7,7 +7,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lamperti._errors import ConfigError
+from lamperti._errors import ConfigError, SeriesError
+from lamperti.data.local import open_local
 
 
 class _Config(BaseModel):
@@ -23,8 +24,9 @@ class _Config(BaseModel):
     def from_toml(cls, path: str | Path, table: str) -> Self:
         """Read one table of a TOML file; a missing table gives the defaults."""
         try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            with open_local(Path(path)) as file:
+                values = tomllib.loads(file.read().decode())
+        except (SeriesError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
             raise ConfigError(f"{path} is not a readable TOML file: {error}") from None
         unknown = sorted(set(values) - {"model", "fit"})
         if unknown:
@@ -32,7 +34,10 @@ class _Config(BaseModel):
         options = values.get(table, {})
         if not isinstance(options, dict):
             raise ConfigError(f"{path}: {table} must be a table; write [{table}] on a line and its options below.")
-        return cls(**options)
+        try:
+            return cls(**options)
+        except ConfigError as error:
+            raise ConfigError(f"{path}, table [{table}]: {error}") from None
 
 
 class ModelConfig(_Config):
@@ -43,6 +48,7 @@ class ModelConfig(_Config):
     )
     kernel: str = Field(
         default="se",
+        max_length=200,  # a few dozen parts; thousands of them would exhaust the stack
         description="se, matern12, matern32, matern52, rq, linear, constant; sums and products as se+linear",
     )
     shared_kernel: bool = Field(default=True, description="one kernel for all coordinates (faster), or one each")

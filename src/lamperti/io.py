@@ -1,9 +1,11 @@
 """Model files: one safetensors file holds the arrays, and in its header, as JSON, all the rest.
 
 Nothing in a file is ever run. The model is rebuilt from its configuration, which fixes the name, shape and type of
-every array; a file whose arrays differ in any of them, are not finite, or do not match the checksum is refused.
+every array; a file whose arrays differ in any of them, are not finite, or do not match the checksum is refused. So is
+one whose checksum is right and whose content cannot be: a checksum says that a file is whole, not that it is honest.
 """
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -15,23 +17,31 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from lamperti._errors import ConfigError, ModelFileError
+from lamperti._errors import ModelFileError
 from lamperti._params import PositiveParam, realise
 from lamperti.config import FitConfig, ModelConfig
+from lamperti.data._checks import as_names
 from lamperti.data.files import atomic_write
 from lamperti.data.scaling import Scaler
 from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
 from lamperti.train.arrays import Arrays, copied, filled, is_array, named
 from lamperti.train.build import skeleton
-from lamperti.train.history import pack_history, unpack_history
+from lamperti.train.history import History, pack_history, unpack_history
 
 MODEL_NAME = "model.safetensors"  # of the model file in the folder of a run
 SCHEMA = 2
 _FORMAT = "lamperti-model"
+_MOST_SAID = 200  # characters of what is wrong with a header, which may be as long as the file
+# What a sd, a variance or the parameter of a Gamma distribution is never but positive; parameters that are held as
+# logarithms come on top.
+_POSITIVE = {"scaler.scale", "model.dynamics.jitter", "model.emission.noise"}
+_POSITIVE |= {f"model.dynamics.{part}.{name}" for part in ("q", "prior") for name in ("shape", "rate")}
+_HISTORY = TypeAdapter(History)
 
 
 def save(result: FitResult, path: str | os.PathLike) -> None:
@@ -101,23 +111,22 @@ def _read(file: Path) -> FitResult:
         try:
             content = _migrated(content)
             config = Config(ModelConfig(**content["model"]), FitConfig(**content["fit"]))
-            names = tuple(str(name) for name in content["names"])
-            blank = _skeleton(config.model, len(names), bool(content["realised"]))
-            history = unpack_history(content["history"])
-            time_unit = float(content["time_unit"])
+            names = as_names(_texts(content["names"]), len(content["names"]))
+            blank = _skeleton(config.model, len(names), _of_type(bool, content["realised"]))
+            history = _history(content["history"])
+            time_unit = float(_of_type((int, float), content["time_unit"]))
             labels = {
                 "units": _texts(content["units"], len(names)),
-                "time_unit": str(content["time_unit_name"]),
+                "time_unit": _of_type(str, content["time_unit_name"]),
                 "repairs": _texts(content["repairs"]),
             }
-        except (AttributeError, KeyError, TypeError, ValueError, ConfigError) as error:
-            raise ModelFileError(f"its header is damaged ({type(error).__name__}: {error}).") from None
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            raise ModelFileError(f"its header is damaged ({what[:_MOST_SAID]}).") from None
         arrays = _arrays(opened, _expected(blank, len(names)))
     if _checksum(metadata["lamperti"], arrays) != metadata.get("sha256"):
         raise ModelFileError("the checksum does not match: the file was changed or damaged. Copy or save it again.")
-    for name, array in arrays.items():
-        if not np.isfinite(array).all():
-            raise ModelFileError(f"the array {name!r} holds values that are not finite. Train the model again.")
+    _check_values(arrays, config.model, len(names))
     if not (0.0 < time_unit < math.inf):
         raise ModelFileError(f"its time unit is {time_unit}, which is not a positive number.")
     model = filled(blank, arrays, "model")
@@ -128,7 +137,7 @@ def _read(file: Path) -> FitResult:
 def _content(metadata: Mapping[str, str]) -> dict[str, Any]:
     try:
         content = json.loads(metadata["lamperti"])
-        known = content["format"] == _FORMAT and isinstance(content["schema"], int)
+        known = content["format"] == _FORMAT and type(content["schema"]) is int
     except (KeyError, TypeError, ValueError, RecursionError):
         known = False
     if not known:
@@ -149,16 +158,38 @@ def _migrated(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_1(content: dict[str, Any]) -> dict[str, Any]:
-    """Format 1 had no units, no repairs and no events."""
-    history = {**content["history"], "events": {"iteration": [], "kind": [], "count": []}}
+    """Format 1 had no units and no repairs, and told of the numerical guard by totals: in its records and, without a
+    time, of rollbacks."""
+    history, records = content["history"], content["history"]["records"]
+    events: list[tuple[int, str, int]] = []
+    for kind, totals in (("refused step", records["refused"]), ("shortened step", records["halvings"])):
+        rises = zip(records["iteration"], totals, [0, *totals[:-1]], strict=True)
+        events += [(iteration, kind, total - before) for iteration, total, before in rises if total > before]
+    if history["rollbacks"]:
+        last = records["iteration"][-1]
+        events += [(last, kind, history["rollbacks"]) for kind in ("rollback", "raised jitter")]
+    names = ("iteration", "kind", "count")
+    columns = {name: [event[k] for event in events] for k, name in enumerate(names)}
+    history = {**history, "events": columns}
     return content | {"units": [""] * len(content["names"]), "time_unit_name": "", "repairs": [], "history": history}
 
 
 _MIGRATIONS = {1: _from_1}
 
 
+def _of_type(kind: Any, value: Any) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError(f"{value!r} is not of the type that belongs there")
+    return value
+
+
+def _history(content: Any) -> History:
+    """The history with every number and word of its type: what shows it relies on that."""
+    return _HISTORY.validate_json(json.dumps(dataclasses.asdict(unpack_history(content))), strict=True)
+
+
 def _texts(values: Any, length: int | None = None) -> tuple[str, ...]:
-    texts = tuple(values)
+    texts = tuple(_of_type(list, values))
     if not all(isinstance(text, str) for text in texts) or length not in (None, len(texts)):
         raise ValueError(f"{values!r} are not texts, one a channel")
     return texts
@@ -192,6 +223,30 @@ def _expected(blank: LatentSDE, n_channels: int) -> dict[str, tuple[np.dtype, tu
         "scaler.scale": (real, (n_channels,)),
         "states": (real, (None, blank.latent_dim)),
     }
+
+
+def _check_values(arrays: Arrays, config: ModelConfig, n_channels: int) -> None:
+    """Refuse what no training gives."""
+    constrained = {name for name in named(skeleton(config, n_channels), "model") if name.endswith(".raw")}
+    positive = _POSITIVE | {name.removesuffix(".raw") for name in constrained}
+    for name, array in arrays.items():
+        with np.errstate(over="ignore"):
+            value = np.exp(array) if name in constrained else array
+        fault = "finite" if not np.isfinite(value).all() else ""
+        if name.removesuffix(".raw") in positive and not (value > 0).all():
+            fault = fault or "positive"
+        if name == "model.dynamics.q.prec" and not fault:
+            fault = "" if _positive_definite(value) else "positive definite"
+        if fault:
+            raise ModelFileError(f"the array {name!r} holds values that are not {fault}. Train the model again.")
+
+
+def _positive_definite(matrices: np.ndarray) -> bool:
+    try:
+        np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.allclose(matrices, np.swapaxes(matrices, -1, -2)))
 
 
 def _checksum(header: str, arrays: Arrays) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from lamperti._errors import ConfigError, DependencyError, SeriesError
 from lamperti._typing import Float
 from lamperti.config import FitConfig, ModelConfig
+from lamperti.data.dates import as_dates
 from lamperti.data.scaling import Scaler
-from lamperti.data.series import Series
+from lamperti.data.series import DATES, Series
 from lamperti.forecasting import diffusion_moments, drift_moments
 from lamperti.model import LatentSDE
 from lamperti.train.history import History, Record
@@ -80,7 +81,7 @@ class FitResult:
         records = [dataclasses.asdict(record) for record in self.history.records]
         names = [field.name for field in dataclasses.fields(Record)]
         columns = {name: np.array([_number(r[name]) for r in records]) for name in names}
-        return _frame(columns, "iteration")
+        return _frame(columns, "iteration", {})
 
     def to_xarray(self) -> "xr.Dataset":
         """The history of training as a dataset over ``iteration``."""
@@ -103,6 +104,7 @@ class Embedding:
     mean: Float[np.ndarray, "T D"]
     cov: Float[np.ndarray, "T D D"]
     times: Float[np.ndarray, " T"]
+    time_unit: str = ""
 
     def columns(self) -> Columns:
         """As a table: ``time``, ``x1``, ..., ``cov_x1_x1``, ..."""
@@ -111,15 +113,17 @@ class Embedding:
         return {"time": self.times, **_coordinates(self.mean), **covs}
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """A row a sample, by time: means of the states and the upper triangle of their covariances."""
-        return _frame(self.columns(), "time")
+        """A row a sample, by time (dates in UTC where the series had dates): means of the states and the upper triangle
+        of their covariances."""
+        return _frame(_dated(self.columns(), self.time_unit), "time", _labels(self.time_unit))
 
     def to_xarray(self) -> "xr.Dataset":
         """``mean`` (time, state) and ``cov`` (time, state, other_state)."""
         states = list(_coordinates(self.mean))
         return _xarray().Dataset(
             {"mean": (("time", "state"), self.mean), "cov": (("time", "state", "other_state"), self.cov)},
-            {"time": self.times, "state": states, "other_state": states},
+            {"time": as_dates(self.times, self.time_unit), "state": states, "other_state": states},
+            _labels(self.time_unit),
         )
 
 
@@ -132,6 +136,8 @@ class Forecast:
     times: Float[np.ndarray, " H"]
     names: tuple[str, ...]
     least_ess: float  # smallest share of effective particles in the filter over the context
+    units: tuple[str, ...] = ()  # one a channel, "" where none was given
+    time_unit: str = ""
 
     @property
     def mean(self) -> Float[np.ndarray, "H P"]:
@@ -166,12 +172,14 @@ class Forecast:
         }
 
     def to_dataframe(self, level: float = 0.9) -> "pd.DataFrame":
-        """A row a step, by time: mean, sd, median and the ends of the central interval of every channel."""
-        return _frame(self.columns(level), "time")
+        """A row a step, by time (dates in UTC where the series had dates): mean, sd, median and the ends of the central
+        interval of every channel. ``attrs`` has the units."""
+        columns = _dated(self.columns(level), self.time_unit)
+        return _frame(columns, "time", _labels(self.time_unit, dict(zip(self.names, self.units, strict=False))))
 
     def to_xarray(self) -> "xr.Dataset":
         """All futures: ``samples`` (sample, time, channel) and ``states`` (sample, time, state)."""
-        return _paths("sample", self.samples, self.states, self.times, self.names)
+        return _paths("sample", self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,8 +188,10 @@ class Simulation:
 
     samples: Float[np.ndarray, "n T P"]
     states: Float[np.ndarray, "n T D"]
-    times: Float[np.ndarray, " T"]
+    times: Float[np.ndarray, " T"]  # since the start: paths happen at no date
     names: tuple[str, ...]
+    units: tuple[str, ...] = ()  # one a channel, "" where none was given
+    time_unit: str = ""
 
     def columns(self, path: int) -> Columns:
         """One path as a table: ``time``, the channels, ``x1``, ...; a channel of such a name gets ``_observed``."""
@@ -191,14 +201,16 @@ class Simulation:
         return {"time": self.times, **dict(zip(names, self.samples[path].T, strict=True)), **states}
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """A row a sample, by path and time: the channels and the latent states."""
+        """A row a sample, by path and time: the channels and the latent states. ``attrs`` has the units."""
         parts = [self.columns(i) for i in range(len(self.samples))]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        return _frame({"path": np.repeat(np.arange(len(parts)), len(self.times)), **columns}, ["path", "time"])
+        columns = {"path": np.repeat(np.arange(len(parts)), len(self.times)), **columns}
+        labels = _labels(self.time_unit, dict(zip(self.names, self.units, strict=False)))
+        return _frame(columns, ["path", "time"], labels)
 
     def to_xarray(self) -> "xr.Dataset":
         """``samples`` (path, time, channel) and ``states`` (path, time, state)."""
-        return _paths("path", self.samples, self.states, self.times, self.names)
+        return _paths("path", self)
 
 
 def _coordinates(x: Float[np.ndarray, "T D"]) -> Columns:
@@ -209,16 +221,37 @@ def _number(value: Any) -> Any:
     return np.nan if value is None else value
 
 
-def _frame(columns: Columns, index: str | list[str]) -> "pd.DataFrame":
+def _dated(columns: Columns, time_unit: str) -> Columns:
+    return columns | {"time": as_dates(columns["time"], time_unit)}
+
+
+def _labels(time_unit: str, units: dict[str, str] | None = None) -> dict[str, Any]:
+    """What there is to say of units; dates need none."""
+    labels = {"time_unit": "" if time_unit == DATES else time_unit}
+    known = {name: unit for name, unit in (units or {}).items() if unit}
+    return {name: value for name, value in {**labels, "units": known}.items() if value}
+
+
+def _frame(columns: Columns, index: str | list[str], labels: dict[str, Any]) -> "pd.DataFrame":
     import pandas as pd  # half a second, and only for those who ask
 
-    return pd.DataFrame(columns).set_index(index)
+    frame = pd.DataFrame(columns).set_index(index)
+    frame.attrs |= labels
+    return frame
 
 
-def _paths(member: str, samples: np.ndarray, states: np.ndarray, times: np.ndarray, names: tuple) -> "xr.Dataset":
+def _paths(member: str, result: Forecast | Simulation) -> "xr.Dataset":
+    states = [f"x{d + 1}" for d in range(result.states.shape[-1])]
+    times = as_dates(result.times, result.time_unit)
+    # A coordinate, because files of xarray take no tables as attributes.
+    units = {"unit": ("channel", list(result.units))} if any(result.units) else {}
     return _xarray().Dataset(
-        {"samples": ((member, "time", "channel"), samples), "states": ((member, "time", "state"), states)},
-        {"time": times, "channel": list(names), "state": [f"x{d + 1}" for d in range(states.shape[-1])]},
+        {
+            "samples": ((member, "time", "channel"), result.samples),
+            "states": ((member, "time", "state"), result.states),
+        },
+        {"time": times, "channel": list(result.names), "state": states, **units},
+        _labels(result.time_unit),
     )
 
 

@@ -1,5 +1,6 @@
 """The report: targets are judged rightly, and the page holds everything within itself."""
 
+import json
 import math
 import re
 from html.parser import HTMLParser
@@ -184,6 +185,14 @@ def test_the_page_tells_targets_seeds_failures_and_commands(reported):
     assert re.search(r"\| tiny \|.*\(\d\.\d+, \d\.\d+\)", page), "both seeds of a baseline"
     assert "### laser" in page
     assert len(pd.read_csv(reported / "results.csv")) > 10
+
+
+def test_the_command_tells_what_it_wrote_or_nothing(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("lamperti.bench.report.write_report", lambda folder, docs: [docs / "index.html"])
+    assert main(["bench", "report", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"written": [str(tmp_path / "report" / "index.html")]}
+    assert main(["bench", "report", str(tmp_path), "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_a_folder_without_results_is_refused(tmp_path, capsys):

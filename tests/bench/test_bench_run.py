@@ -1,6 +1,7 @@
 """The benchmark runs, goes on where it stopped, and keeps what failed."""
 
 import dataclasses
+import json
 import math
 from pathlib import Path
 
@@ -215,6 +216,9 @@ def test_the_command_line_runs_a_part_and_tells_of_each_cell(tmp_path, capsys, m
     told = capsys.readouterr().err
     assert "[2/2] tiny 10% noise, persistence, seed 0: done" in told and "left 0:00" in told
     assert main(["bench", "run", *options]) == 0
-    assert "2 there already" in capsys.readouterr().err
+    assert "2 there already" in capsys.readouterr().out
+    assert main(["bench", "run", *options, "--retry", "--quiet", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "" and json.loads(captured.out)["kept"] == 2
     assert main(["bench", "run", "--methods", "ars", "--out", str(tmp_path / "b")]) == 2
     assert "Did you mean 'ar'" in capsys.readouterr().err

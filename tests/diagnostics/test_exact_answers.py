@@ -1,6 +1,7 @@
 """Diagnostics of systems whose answers are known."""
 
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from lamperti.diagnostics import fixed_points, whiteness
 from lamperti.diagnostics.caveats import of_training
 from lamperti.diagnostics.held_out import _known, _on_steps, unseen
 from lamperti.diagnostics.long_run import stretches
+from lamperti.diagnostics.summary import how_it_ended
 from lamperti.results import Config
-from lamperti.train.history import History, Record
+from lamperti.train.history import History, Record, Status
 
 
 def moments(field):
@@ -141,3 +143,18 @@ def test_training_that_was_cut_short_is_told():
     assert list(of_training(flat)) == []
     assert list(of_training(_history(np.linspace(0, 1, 20), status="patience"))) == []
     assert [c.code for c in of_training(History(status="interrupted", rollbacks=2))] == ["interrupted", "rollbacks"]
+
+
+def test_training_that_a_signal_ended_says_that_the_noises_are_not_calibrated():
+    (caveat,) = of_training(History(status="terminated"))
+    assert caveat.code == "terminated" and "SIGTERM" in caveat.text and "not calibrated" in caveat.text
+    (caveat,) = of_training(History(status="interrupted"), calibrates=False)
+    assert "not calibrated" not in caveat.text
+    for status in get_args(Status):
+        assert how_it_ended(status) != status or status == "interrupted"
+
+
+def test_steps_refused_after_the_last_record_are_told():
+    history = _history([0.0, 0.0], status="max_iterations")
+    history.note(3, "refused step", 4)
+    assert [c.text for c in of_training(history)] == ["4 training steps were refused because they were not finite."]

@@ -14,19 +14,13 @@ from lamperti.cli._say import say
 from lamperti.cli._toml import to_toml
 from lamperti.data.files import atomic_write
 from lamperti.data.writing import write_csv
+from lamperti.diagnostics.summary import guard_events, how_it_ended
 from lamperti.io import MODEL_NAME, save
 from lamperti.results import FitResult
 from lamperti.runs.commits import committed
 from lamperti.runs.folder import CHECKPOINTS, FIGURES
 from lamperti.train.history import History, Record
 
-_ENDS = {
-    "patience": "stopped by patience",
-    "max_iterations": "all iterations done",
-    "max_minutes": "stopped by the clock",
-    "interrupted": "interrupted",
-    "terminated": "asked to end",
-}
 _EXIT_CODES = {"interrupted": 130, "terminated": 143}
 
 
@@ -45,13 +39,21 @@ def write_figures(result: FitResult, folder: Path) -> None:
     """What ``result.plot`` draws of the data, as PNG. A figure that cannot be drawn is told of: the model is safe."""
     from lamperti.viz import write_png  # loads matplotlib
 
-    folder.mkdir(exist_ok=True)
     drawn = ("phase_space", "forecast", "drift", "training")
     for name in drawn if result.history.records else drawn[:-1]:
-        try:
+        with _told_of(f"the figure {name}"):
+            folder.mkdir(exist_ok=True)
             write_png(getattr(result.plot, name)(), folder / f"{name}.png")
-        except LampertiError as error:
-            warnings.warn(f"the figure {name} was not drawn: {error}", LampertiWarning, stacklevel=2)
+
+
+@contextmanager
+def _told_of(what: str) -> Iterator[None]:
+    """The model is on the disk: whatever goes wrong with ``what`` beside it must not hide how training ended."""
+    try:
+        yield
+    except (LampertiError, OSError) as error:
+        reason = getattr(error, "strerror", None) or error
+        warnings.warn(f"{what} could not be written: {reason}", LampertiWarning, stacklevel=4)
 
 
 def write_history(history: History, path: Path) -> None:
@@ -78,13 +80,19 @@ def interruptible(folder: Path) -> Iterator[None]:
 
 def conclude(result: FitResult, folder: Path, *, figures: bool, as_json: bool) -> int:
     """Write the tables of a run and, if it came to its end, its figures; say how it ended. The exit code."""
-    write_tables(result, folder)
+    with _told_of("config.toml and history.csv"):
+        write_tables(result, folder)
     status = result.history.status
     if figures and status not in _EXIT_CODES:  # who pressed Ctrl-C does not want to wait
         write_figures(result, folder / FIGURES)
     go_on = f" Go on with: lamperti resume {folder}" if status in _EXIT_CODES else ""
     say(f"{folder}: {summary(result)}.{go_on}", {"out": str(folder)} | training_facts(result), as_json=as_json)
-    return _EXIT_CODES.get(status, 0)
+    return exit_code(result)
+
+
+def exit_code(result: FitResult) -> int:
+    """Of a command that trained: 0, or that of the signal which ended training."""
+    return _EXIT_CODES.get(result.history.status, 0)
 
 
 def summary(result: FitResult) -> str:
@@ -92,16 +100,13 @@ def summary(result: FitResult) -> str:
     h = result.history
     last = h.records[-1].iteration if h.records else 0
     kept = f"best validation {h.best_score:.4f}, iteration {h.best_iteration} kept" if h.records else "not validated"
-    return f"{last} iterations in {h.seconds:.0f} s ({_ENDS.get(h.status, h.status)}), {kept}"
+    return f"{last} iterations in {h.seconds:.0f} s ({how_it_ended(h.status)}), {kept}"
 
 
 def guard_summary(history: History) -> str:
     """What the numerical guard had to do, and when it began to."""
-    parts = []
-    for kind, count in history.counts().items():
-        first = next(event.iteration for event in history.events if event.kind == kind)
-        parts.append(f"{count} × {kind} (first at iteration {first})")
-    return ", ".join(parts) or "nothing to do"
+    found = guard_events(history).items()
+    return ", ".join(f"{n} × {kind} (first at iteration {first})" for kind, (n, first) in found) or "nothing to do"
 
 
 def training_facts(result: FitResult) -> dict[str, Any]:

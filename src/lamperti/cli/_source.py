@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from lamperti.data.series import Series
 
 _LISTS = ("columns", "missing", "codes")
 _MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "point": "."}
+_WORDS = {mark: word for word, mark in _MARKS.items() if word.isalpha()}
 
 
 @Parameter(name="*")
@@ -94,6 +95,21 @@ class Source:
         return given
 
 
+def as_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Options as `Source.options` gives them, back as words of a command line; without those that change nothing."""
+    words = []
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            value = ",".join(f"{channel}={unit}" for channel, unit in value.items())
+        elif isinstance(value, list | tuple):
+            value = ",".join(map(str, value))
+        if value != getattr(_NOTHING, name, None):
+            flag = f"--{name.replace('_', '-')}"
+            words.append(flag if value is True else f"{flag}={_WORDS.get(value, value)}")
+    return words
+
+
+_NOTHING = Source()
 _OPTION = re.compile(
     rf"\b({'|'.join(field.name for field in dataclasses.fields(ReadOptions))})"
     r"""=(?:True\b|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w]*))"""

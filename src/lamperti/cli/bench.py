@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,8 +10,8 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from lamperti._errors import ConfigError
-from lamperti._text import visible
 from lamperti.cli._progress import clock
+from lamperti.cli._say import is_quiet, say
 
 if TYPE_CHECKING:  # the benchmark loads pandas and all baselines, which no other command should wait for
     from lamperti.bench.runner import Event
@@ -32,6 +33,7 @@ def run(
     noise: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=True)] = None,
     data: Annotated[Path | None, Parameter(env_var="LAMPERTI_DATA")] = None,
     retry: bool = False,
+    json: bool = False,
 ) -> int:
     """Fit and measure every method on every problem of a suite. What is done is kept: the same command goes on.
 
@@ -45,6 +47,7 @@ def run(
         noise: only these levels, in sds of the observable
         data: folder of the real recordings; without it they are skipped
         retry: try again what has failed
+        json: print one JSON object when done
     """
     from lamperti.bench import runner
     from lamperti.bench.jobs import Work
@@ -56,7 +59,7 @@ def run(
         raise ConfigError(f"--minutes must be positive; got {work.minutes:g}.")
     jobs = jobs_of(chosen, seeds=seeds, noises=noise, methods=methods, systems=systems)
     _prepare(out)
-    console = Console(stderr=True, highlight=False, markup=False)
+    console = Console(stderr=True, highlight=False, markup=False, quiet=is_quiet())
     source = runner.provenance(_command())
     summary = runner.run(jobs, work, source, lambda event: _tell(console, event), retry=retry)
     told = [
@@ -66,23 +69,24 @@ def run(
         f"{summary.skipped} skipped" if summary.skipped else "",
     ]
     ending = "interrupted; the same command goes on. " if summary.interrupted else ""
-    console.print(f"{ending}{', '.join(filter(None, told))}: {visible(str(out))}", soft_wrap=True)
+    say(f"{ending}{', '.join(filter(None, told))}: {out}", {"out": str(out)} | asdict(summary), as_json=json)
     return 130 if summary.interrupted else 0
 
 
 @bench.command
-def report(folder: Annotated[Path, Parameter(name="DIR")], /, *, docs: Path | None = None) -> int:
+def report(folder: Annotated[Path, Parameter(name="DIR")], /, *, docs: Path | None = None, json: bool = False) -> int:
     """Tell what a run came to: targets, tables and pictures, as a page of markdown and one HTML file.
 
     Args:
         folder: what ``lamperti bench run --out`` filled
         docs: folder of the HTML page, the table and the pictures; the markdown page is written beside it, as DOCS.md.
             DIR/report by default
+        json: print one JSON object when done
     """
     from lamperti.bench.report import write_report
 
-    written = write_report(folder, folder / "report" if docs is None else docs)
-    Console(highlight=False, markup=False).print(", ".join(visible(str(path)) for path in written), soft_wrap=True)
+    written = [str(path) for path in write_report(folder, folder / "report" if docs is None else docs)]
+    say(", ".join(written), {"written": written}, as_json=json)
     return 0
 
 

@@ -1,7 +1,6 @@
 """``lamperti check``."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,8 @@ from lamperti.cli._output import check_output_file
 from lamperti.cli._plot import braille
 from lamperti.cli._source import Source, as_flags
 from lamperti.data.checking import Check, examine
-from lamperti.data.series import DATES, Series, unit_of_durations
+from lamperti.data.dates import moment
+from lamperti.data.series import Series, unit_of_durations
 
 _DEFAULT_SOURCE = Source()
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -68,7 +68,7 @@ def _print(name: str, series: list[Series], found: Check, *, plot: bool) -> None
     span = str(lengths[0]) if min(lengths) == max(lengths) else f"{min(lengths)} to {max(lengths)}"
     missing = sum(s.missing for s in found.series)
     first = found.series[0]
-    when = _moment(first.start, found.time_unit), _moment(first.end, found.time_unit)
+    when = moment(first.start, found.time_unit), moment(first.end, found.time_unit)
     facts = {
         "data": name,
         "series": f"{len(lengths)} of {span} samples",
@@ -89,7 +89,7 @@ def _print(name: str, series: list[Series], found: Check, *, plot: bool) -> None
     if plot:
         _draw(console, series[0])
     for gap in found.sampling.gaps[:_SHOWN]:
-        ends = f"{_moment(gap.start, found.time_unit)} to {_moment(gap.end, found.time_unit)}"
+        ends = f"{moment(gap.start, found.time_unit)} to {moment(gap.end, found.time_unit)}"
         console.print(f"gap in series {gap.series} after row {gap.row}: {ends}, {gap.lacking} samples", soft_wrap=True)
     if len(found.sampling.gaps) > _SHOWN:
         console.print(f"... and {len(found.sampling.gaps) - _SHOWN} more gaps")
@@ -128,12 +128,3 @@ def _draw(console: Console, series: Series) -> None:
         console.print(Text(visible(name), style="bold"))
         for line in braille(spread, width, _HEIGHT):
             console.print(f"  {line}")
-
-
-def _moment(time: float, unit: str) -> str:
-    if unit != DATES:
-        return f"{time:.10g}"
-    try:
-        return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (ValueError, OverflowError, OSError):  # beyond the years that a date can have
-        return f"{time:.10g}"

@@ -15,7 +15,7 @@ from lamperti.api import fit as fit_series
 from lamperti.api import forecast, simulate
 from lamperti.cli._output import output_folder
 from lamperti.cli._progress import ProgressLine
-from lamperti.cli._run import summary, write_run
+from lamperti.cli._run import exit_code, summary, write_run
 from lamperti.cli._say import is_quiet
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data import systems
@@ -91,7 +91,7 @@ def demo(
         _draw(result, data, folder, seed)
         written = sorted(file.name for file in folder.iterdir())
     console.print(f"{visible(str(place))}: {', '.join(written)}", soft_wrap=True)
-    return 130 if result.history.status == "interrupted" else 0
+    return exit_code(result)
 
 
 def _draw(result: FitResult, data: Simulated, folder: Path, seed: int) -> None:

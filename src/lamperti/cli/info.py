@@ -1,6 +1,7 @@
 """``lamperti info``."""
 
 import json as json_text
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lamperti._errors import LampertiWarning
 from lamperti._text import visible
 from lamperti.cli._run import guard_summary, summary, training_facts
 from lamperti.cli._say import say_json
@@ -88,8 +90,7 @@ def _facts(result: FitResult) -> dict[str, Any]:
 def _unfinished(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the files of a run say before there is a model."""
     content = read_config(run)
-    history = run / HISTORY
-    lines = [json_text.loads(line) for line in history.read_text().splitlines()] if history.is_file() else []
+    lines = _lines(run / HISTORY)
     last = max((line["iteration"] for line in lines if line["kind"] == "record"), default=0)
     end = next((line for line in lines if line["kind"] == "end"), {})
     most = content["fit"]["max_iterations"]
@@ -100,6 +101,27 @@ def _unfinished(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     facts = {"finished": False, "names": content["data"]["names"], "iterations": last, "message": end.get("message")}
     return rows, facts | {"model": content["model"], "fit": content["fit"]}
+
+
+def _lines(history: Path) -> list[dict[str, Any]]:
+    """The lines of a history; those that are damaged are told of, for the commits hold the same."""
+    text = history.read_text(encoding="utf-8", errors="replace") if history.is_file() else ""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            row = json_text.loads(line)
+            intact = row["kind"] == "end" or type(row["iteration"]) is int
+        except (ValueError, KeyError, TypeError, RecursionError):
+            intact = False
+        if intact:
+            found.append(row)
+        else:
+            warnings.warn(
+                f"line {number} of {history} is damaged and passed over; lamperti resume writes it anew.",
+                LampertiWarning,
+                stacklevel=2,
+            )
+    return found
 
 
 def _units(result: FitResult) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """``lamperti report`` and ``lamperti evaluate``."""
 
+import dataclasses
 import hashlib
-import json
-import math
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +13,15 @@ from rich.table import Table
 from lamperti._errors import ConfigError, SeriesError
 from lamperti._text import visible
 from lamperti.cli._output import check_output_file
-from lamperti.cli._remembered import recording
-from lamperti.cli._source import Source
+from lamperti.cli._remembered import Recording, recording
+from lamperti.cli._say import say, say_json
+from lamperti.cli._source import Source, as_arguments
 from lamperti.data.matching import match_channels
+from lamperti.data.series import Series
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck, check_forecasts
 from lamperti.io import load
+from lamperti.runs.fingerprint import fingerprint
+from lamperti.runs.folder import CONFIG, read_config
 
 Run = Annotated[Path, Parameter(name="RUN")]
 Data = Annotated[Path | None, Parameter(name="DATA")]
@@ -32,6 +36,7 @@ def report(
     out: Path | None = None,
     title: str = "",
     seed: int = 0,
+    json: bool = False,
     source: Source = _DEFAULT_SOURCE,
 ) -> None:
     """Write a report on a run: one HTML file with caveats, figures and tables, which needs no network.
@@ -45,6 +50,7 @@ def report(
         out: file to write; report.html in the folder of the run by default
         title: at the top of the page
         seed: of the draws
+        json: print one JSON object when done
     """
     from lamperti.report import write_report
 
@@ -53,19 +59,33 @@ def report(
     file = recording(run, data, source, result.names)
     check_output_file(place, file.path)
     series = file.read()
-    origin = {
-        "Command": f"lamperti report {run}" + (f" {data}" if data else ""),
-        "Model": str(run),
-        "Data": str(file.path),
-    }
-    origin["Read with"] = ", ".join(f"{name}={value!r}" for name, value in file.options.items())
+    found = write_report(result, series, place, title=title, origin=_origin(run, data, file, series, seed), seed=seed)
+    size = place.stat().st_size
+    if not json:
+        for caveat in found.caveats:  # results, which not even --quiet holds back
+            Console(highlight=False, markup=False).print(visible(f"- {caveat.text}"), soft_wrap=True)
+    facts = {"out": str(place), "bytes": size, "caveats": [dataclasses.asdict(caveat) for caveat in found.caveats]}
+    say(f"{place}: {size / 1e6:.1f} MB.", facts, as_json=json)
+
+
+def _origin(run: Path, data: Path | None, file: Recording, series: list[Series], seed: int) -> dict[str, str]:
+    """What someone needs to make the run and its report again."""
+    words = ["lamperti", "report", str(run), *([str(data)] if data else []), *(["--seed", str(seed)] if seed else [])]
+    content = read_config(run) if (run / CONFIG).is_file() else {}
+    trained = content.get("origin")
+    rows = {}
+    if trained:
+        again = ["lamperti", "fit", trained["path"], *as_arguments(trained["options"])]
+        rows["Fit"] = shlex.join([*again, "--config", "config.toml", "--out", "run"]) + "  (config.toml: see below)"
+    rows |= {"Report": shlex.join(words), "Model": str(run), "Data": str(file.path)}
+    rows["Read with"] = ", ".join(f"{name}={value!r}" for name, value in file.options.items())
+    rows["Fingerprint of the data"] = f"{fingerprint(series)['sha256']} (SHA-256 of values, times and masks)"
+    if content:
+        same = fingerprint(series)["sha256"] == content["data"]["sha256"]
+        rows["Fingerprint of the data"] += ", that of the training data" if same else ", not that of the training data"
     if file.path.is_file():
-        origin["SHA-256 of the data"] = hashlib.sha256(file.path.read_bytes()).hexdigest()
-    console = Console(highlight=False, markup=False)
-    found = write_report(result, series, place, title=title, origin=origin, seed=seed)
-    for caveat in found.caveats:
-        console.print(visible(f"- {caveat.text}"), soft_wrap=True)
-    console.print(f"{visible(str(place))}: {place.stat().st_size / 1e6:.1f} MB.", soft_wrap=True)
+        rows["SHA-256 of the file"] = hashlib.sha256(file.path.read_bytes()).hexdigest()
+    return rows
 
 
 def evaluate(
@@ -123,12 +143,8 @@ def _rows(check: ForecastCheck, p: int) -> list[dict[str, float]]:
 
 
 def _print_json(check: ForecastCheck) -> None:
-    channels = {
-        name: [{k: v if math.isfinite(v) else None for k, v in row.items()} for row in _rows(check, p)]
-        for p, name in enumerate(check.names)
-    }
     about = {"origins": check.origins, "data": "validation" if check.validation else "new", "notes": check.remarks}
-    print(json.dumps({**about, "channels": channels}, allow_nan=False))
+    say_json({**about, "channels": {name: _rows(check, p) for p, name in enumerate(check.names)}})
 
 
 def _print(check: ForecastCheck) -> None:

@@ -22,6 +22,7 @@ _UNKNOWN_DRIFT = 0.5
 _ROUGH = 2.0
 _WRONG_SD = 1.35
 _WRONG_SPECTRUM = 0.3
+_CUT_SHORT = {"interrupted": "interrupted (Ctrl-C)", "terminated": "asked to end (SIGTERM) before it was done"}
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,16 @@ def caveats(found: "Diagnostics") -> tuple[Caveat, ...]:
     """Everything worth a warning, the most serious first."""
     groups = (_long_run(found), _forecasts(found), _residuals(found), _equation(found))
     kept = [caveat for group in groups for caveat in group]
-    return (*kept, *of_training(found.history), *_data(found))
+    return (*kept, *of_training(found.history, calibrates=found.calibrates), *_data(found))
 
 
-def of_training(history: History) -> Iterator[Caveat]:
-    """What the course of training itself raises."""
-    if history.status == "interrupted":
-        yield Caveat("interrupted", "Training was interrupted; the best state until then was kept.")
+def of_training(history: History, *, calibrates: bool = True) -> Iterator[Caveat]:
+    """What the course of training itself raises. ``calibrates``: whether its end would have calibrated the noises."""
+    if history.status in _CUT_SHORT:
+        noises = " Diffusion and observation noise were not calibrated: spreads may be off." if calibrates else ""
+        yield Caveat(
+            history.status, f"Training was {_CUT_SHORT[history.status]}; the best state until then was kept.{noises}"
+        )
     scores = np.array([r.validation for r in history.records if r.validation is not None], dtype=float)
     quarter = max(len(scores) // 4, 1)
     if history.status in ("max_minutes", "max_iterations") and len(scores) >= 2 * quarter:
@@ -54,7 +58,7 @@ def of_training(history: History) -> Iterator[Caveat]:
                 f"Training was stopped by {limit} while the validation score was still rising (by {gain:.2g} nats a "
                 "transition over the last quarter). Train longer.",
             )
-    refused = history.records[-1].refused if history.records else 0
+    refused = history.counts().get("refused step", 0)
     if history.rollbacks:
         yield Caveat(
             "rollbacks", f"Training became unstable and went back to an earlier state {history.rollbacks} times."

@@ -42,6 +42,8 @@ class Diagnostics:
     series: tuple[Series, ...]
     check: Check
     history: History
+    calibrates: bool
+    """Whether training that comes to its end calibrates the noises."""
     dimension: int
     residuals: Residuals | None
     fixed_points: tuple[FixedPoint, ...]
@@ -94,6 +96,7 @@ def diagnose(result: FitResult, data: Any, *, effort: Effort = _USUAL, seed: int
         series=tuple(series),
         check=check,
         history=result.history,
+        calibrates=result.config.fit.calibrate,
         dimension=result.model.latent_dim,
         residuals=residuals(result, series, n_pieces=effort.pieces, seed=seed),
         fixed_points=fixed_points(

@@ -9,14 +9,17 @@ from lamperti.diagnostics.caveats import of_training
 from lamperti.diagnostics.fixed_points import FixedPoint, fixed_points
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.results import FitResult
+from lamperti.train.history import EventKind, History, Status
 
 _WIDTH = 92
 _STARTS = 32
-_ENDS = {
+_ENDS: dict[Status, str] = {
+    "running": "not finished",
     "patience": "stopped by patience",
     "max_iterations": "all iterations done",
     "max_minutes": "stopped by the clock",
     "interrupted": "interrupted",
+    "terminated": "asked to end (SIGTERM)",
 }
 
 Rows = list[tuple[str, ...]]
@@ -51,13 +54,21 @@ def summarise(result: FitResult) -> Summary:
     points = fixed_points(result.drift, result.states, unit, n_starts=_STARTS)
     if points:
         tables.append(_points(points))
-    notes = [caveat.text for caveat in of_training(result.history)]
+    notes = [caveat.text for caveat in of_training(result.history, calibrates=result.config.fit.calibrate)]
     return Summary(tuple(_facts(result)), tuple(tuple(t) for t in tables), tuple(notes))
 
 
-def how_it_ended(status: str) -> str:
+def how_it_ended(status: Status) -> str:
     """The status of a history in words."""
-    return _ENDS.get(status, status)
+    return _ENDS[status]
+
+
+def guard_events(history: History) -> dict[EventKind, tuple[int, int]]:
+    """What the numerical guard had to do: of each kind of event how many, and the iteration of the first.
+
+    From the events themselves: records end before training does, and an early stop may have none."""
+    first = {event.kind: event.iteration for event in reversed(history.events)}
+    return {kind: (count, first[kind]) for kind, count in history.counts().items()}
 
 
 def _facts(result: FitResult) -> list[tuple[str, str]]:
@@ -80,7 +91,7 @@ def _facts(result: FitResult) -> list[tuple[str, str]]:
         ("Training:", how_it_ended(h.status)),
         ("Kept:", f"iteration {h.best_iteration}" if h.records else "–"),
         ("Validation score:", f"{h.best_score:.4f}" if h.records else "–"),
-        ("Refused steps:", str(h.records[-1].refused if h.records else 0)),
+        ("Refused steps:", str(guard_events(h).get("refused step", (0, 0))[0])),
         ("Roll-backs:", str(h.rollbacks)),
         ("Seed:", str(fit.seed)),
         ("Version:", f"lamperti {__version__}"),

@@ -4,22 +4,32 @@ import json
 import platform
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from typing import get_args
 
 import numpy as np
 
 import lamperti
+from lamperti.data.dates import moment
 from lamperti.data.series import unit_of_durations
 from lamperti.diagnostics import Diagnostics
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck
-from lamperti.diagnostics.summary import as_text, how_it_ended, place
+from lamperti.diagnostics.summary import as_text, guard_events, how_it_ended, place
 from lamperti.diagnostics.whiteness import Whiteness
 from lamperti.report import charts, space
 from lamperti.report._page import escape, facts, figure, paragraph, table
 from lamperti.results import Embedding, FitResult
+from lamperti.train.history import EventKind
 
 _NOTES = {"dimension", "few samples"}  # caveats that every such data set raises
 _LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 _SERIES = 12
+_GAPS = 8
+_GUARD: dict[EventKind, str] = {
+    "refused step": "Steps refused (not finite)",
+    "shortened step": "Natural steps halved",
+    "rollback": "Returns to an earlier state",
+    "raised jitter": "Jitter raised tenfold",
+}
 _NO_SKILL = 0.95  # of climatology's score
 
 
@@ -77,14 +87,16 @@ def _skilful(check: ForecastCheck) -> int:
 def data(found: Diagnostics) -> str:
     check = found.check
     unit = unit_of_durations(check.time_unit)
-    text = facts(
-        [
-            ("Series", str(len(check.series))),
-            ("Samples", str(found.samples)),
-            ("Sampling", f"{check.sampling} {unit}".strip()),
-            ("Missing values", str(sum(s.missing for s in check.series))),
-        ]
-    )
+    ends = [(moment(s.start, check.time_unit), moment(s.end, check.time_unit)) for s in check.series[:_SERIES]]
+    rows = [
+        ("Series", str(len(check.series))),
+        ("Samples", str(found.samples)),
+        ("Sampling", f"{check.sampling} {unit}".strip()),
+        ("Missing values", str(sum(s.missing for s in check.series))),
+    ]
+    if len(check.series) == 1:
+        rows.append(("From, to", ", ".join(ends[0])))
+    text = facts(rows)
     text += table(
         ("channel", "unit", "observed", "missing", "mean", "sd", "lowest", "highest"),
         [
@@ -93,11 +105,18 @@ def data(found: Diagnostics) -> str:
         ],
     )
     if len(check.series) > 1:
-        shown = check.series[:_SERIES]
-        rows = [(s.label, s.length, f"{s.start:.6g}", f"{s.end:.6g}", s.missing) for s in shown]
+        listed = enumerate(zip(check.series, ends, strict=False))
+        rows = [(s.label or str(k), s.length, *when, s.missing) for k, (s, when) in listed]
         text += table(("series", "samples", "from", "to", "missing"), rows)
-        if len(check.series) > len(shown):
-            text += paragraph(f"… and {len(check.series) - len(shown)} more.")
+        if len(check.series) > len(rows):
+            text += paragraph(f"… and {len(check.series) - len(rows)} more.")
+    gaps = check.sampling.gaps
+    if gaps:
+        rows = [(g.series, g.row, *(moment(t, check.time_unit) for t in (g.start, g.end)), g.lacking) for g in gaps]
+        header = ("gap in series", "after row", "from", "to", "samples lacking")
+        text += "<h3>Gaps</h3>" + table(header, rows[:_GAPS])
+        if len(gaps) > _GAPS:
+            text += paragraph(f"… and {len(gaps) - _GAPS} more.")
     if check.problems:
         rows = [(p.severity, p.where, p.message) for p in check.problems]
         text += "<h3>What may be wrong with the data</h3>" + table(("severity", "where", "what"), rows, words=True)
@@ -106,17 +125,20 @@ def data(found: Diagnostics) -> str:
 
 def training(result: FitResult) -> str:
     h = result.history
-    if not h.records:
-        return paragraph("Training ended before its first report.")
-    last = h.records[-1]
-    rows = [
-        ("Ended", f"{how_it_ended(h.status)}, after {last.iteration} iterations and {h.seconds:.0f} s"),
-        ("Kept", f"iteration {h.best_iteration}, validation score {h.best_score:.4f} nats a transition"),
-        ("Steps refused (not finite)", str(last.refused)),
-        ("Natural steps halved", str(last.halvings)),
-        ("Returns to an earlier state", str(h.rollbacks)),
-    ]
-    return figure(charts.training(h)) + "<h3>What the guard did</h3>" + facts(rows)
+    if h.records:
+        text = figure(charts.training(h))
+        rows = [
+            ("Ended", f"{how_it_ended(h.status)}, after {h.records[-1].iteration} iterations and {h.seconds:.0f} s"),
+            ("Kept", f"iteration {h.best_iteration}, validation score {h.best_score:.4f} nats a transition"),
+        ]
+    else:
+        text = paragraph("Training ended before its first report.")
+        rows = [("Ended", f"{how_it_ended(h.status)}, before the first validation, after {h.seconds:.0f} s")]
+    happened = guard_events(h)
+    for kind in get_args(EventKind):
+        count, first = happened.get(kind, (0, 0))
+        rows.append((_GUARD[kind], f"{count}, first at iteration {first}" if count else "0"))
+    return text + "<h3>How it ended, and what the numerical guard did</h3>" + facts(rows)
 
 
 def phase_space(result: FitResult, embedding: Embedding, found: Diagnostics) -> str:

@@ -20,6 +20,7 @@ from lamperti.report._spec import (
     heading,
     layout,
     line,
+    moments,
     numbers,
     panels,
 )
@@ -169,7 +170,7 @@ def _in_planes(result: FitResult, embedding: Embedding, path: np.ndarray) -> Spe
 
 def _course(embedding: Embedding) -> Spec:
     mean, sd = embedding.mean[:, 0], np.sqrt(embedding.cov[:, 0, 0])
-    t = numbers(embedding.times)
+    t = moments(embedding.times, embedding.time_unit)
     traces = [
         band(t, numbers(mean - 2 * sd), numbers(mean + 2 * sd), "± 2 sd"),
         line(t, numbers(mean), "state of the data"),

@@ -1,0 +1,32 @@
+"""Times as people read them: dates where the data had dates, numbers elsewhere."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from lamperti._typing import Float
+from lamperti.data.series import DATES
+
+_NANOSECONDS = 2**63 / 1e9 - 1  # from 1970, in seconds: as far as pandas' and xarray's usual kind of date reaches
+
+
+def moment(time: float, unit: str) -> str:
+    """One time in words.
+
+    >>> moment(0.0, DATES), moment(1821.0, "a")
+    ('1970-01-01 00:00:00 UTC', '1821')
+    """
+    if unit == DATES:
+        try:
+            return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        except (ValueError, OverflowError, OSError):  # beyond the years that a date can have
+            pass
+    return f"{time:.10g}"
+
+
+def as_dates(times: Float[np.ndarray, " T"], unit: str) -> np.ndarray:
+    """Times as datetime64 (UTC) where they are dates; a float holds no more of them than microseconds."""
+    if unit != DATES:
+        return times
+    stamps = np.round(times * 1e6).astype("datetime64[us]")
+    return stamps.astype("datetime64[ns]") if np.abs(times).max(initial=0.0) < _NANOSECONDS else stamps
