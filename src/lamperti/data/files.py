@@ -1,6 +1,7 @@
 """Writing a file so that its name only ever holds a whole one."""
 
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -20,6 +21,14 @@ def atomic_write(path: str | os.PathLike, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def sweep_temporary(path: Path) -> None:
+    """Remove what writers of ``path`` that were killed have left. Only for who knows that nobody writes it now."""
+    left = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{12}\.tmp")
+    for entry in path.parent.iterdir():
+        if left.fullmatch(entry.name):
+            entry.unlink(missing_ok=True)
 
 
 def write_synced(path: Path, content: bytes) -> None:
