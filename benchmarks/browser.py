@@ -27,6 +27,13 @@ WIDTH, HEIGHT = 1280, 900
 MOST_BYTES = 8_000_000
 _PATIENCE = 120.0  # seconds for all figures: those in three dimensions are drawn without a graphics card here
 _FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--no-first-run")
+# Chromium reads from 3 and writes to 4. Not by preexec_fn: that is not safe in a process with threads.
+_LAUNCH = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[2]), 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 # A figure is drawn when plotly says so and its picture is there; in three dimensions, that is a canvas.
 _SEEN = """(() => {
   const places = [...document.querySelectorAll('.plot')];
@@ -50,21 +57,15 @@ class Browser:
     def __enter__(self) -> "Browser":
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         ours, theirs = os.pipe(), os.pipe()
-        # Chromium reads from 3 and writes to 4; away with ours from there first.
+        # Away from 3 and 4, which the ends that Chromium gets are put to last.
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (ours[0], theirs[1])]
-
-        def place_ends() -> None:
-            for end, number in zip(ends, (3, 4), strict=True):
-                os.dup2(end, number)
-
         options = [*_FLAGS, f"--user-data-dir={self._profile.name}", "--remote-debugging-pipe", "about:blank"]
         self._child = subprocess.Popen(
-            [self._program, *options],
+            [sys.executable, "-c", _LAUNCH, *map(str, ends), self._program, *options],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            close_fds=False,
-            preexec_fn=place_ends,
+            pass_fds=ends,
         )
         for end in (*ends, ours[0], theirs[1]):
             os.close(end)

@@ -232,10 +232,10 @@ def study(
     kills: int, seed: int = 0, iterations: int = 400, *, out: Path | None = None, cache: Path | None = None
 ) -> dict:
     """Kill until there were enough; see the top of this file. To be called before the process computes with jax."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # it would start the others when it is imported
     counts = _before(out, seed, iterations)
     if counts["kills"] >= kills:
         return counts
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # it would start the others when it is imported
     began = time.monotonic() - 60 * counts["minutes"]
     with tempfile.TemporaryDirectory() as place:
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache or Path(place) / "cache")
