@@ -1,10 +1,12 @@
 """Random damage to good files, against the readers: anything but a documented error is reported.
 
-    python benchmarks/fuzz.py --target csv --minutes 10 [--seed 0] [--keep FOLDER]
+    python benchmarks/fuzz.py --target csv --minutes 10 [--seed 0] [--keep FOLDER] [--out results.json]
 
 Targets: csv (plain and packed), npz (and npy), zarr (metadata and chunks), model (a model file).
 A finding is an exception that is no `LampertiError`, a warning that is no `LampertiWarning`, or a reading that takes
 longer than a minute. Each is written to FOLDER with its traceback. The exit code counts findings, up to 100.
+--target may be given several times, or left out for all; each gets the minutes. --out gets the results of each target
+as it ends, beside those that the file has of others.
 """
 
 import argparse
@@ -25,6 +27,7 @@ import numpy as np
 
 import lamperti as lp
 from lamperti.data import Scaler
+from lamperti.data.files import atomic_write
 from lamperti.results import Config
 from lamperti.train.history import History
 
@@ -186,13 +189,14 @@ TARGETS: dict[str, Callable[[Path], Csv | Npz | Zarr | Model]] = {"csv": Csv, "n
 
 def run(target: str, minutes: float, seed: int, keep: Path) -> dict:
     """Damage and read until the time is over; the counts of what happened."""
-    warnings.simplefilter("error")
-    warnings.simplefilter("ignore", lp.LampertiWarning)
     counts: Counter[str] = Counter()
     findings: list[str] = []
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", lp.LampertiWarning)
         subject = TARGETS[target](Path(place))
-        end = time.monotonic() + 60 * minutes
+        start = time.monotonic()
+        end = start + 60 * minutes
         i = 0
         while time.monotonic() < end and len(findings) < 100:
             began = time.monotonic()
@@ -210,7 +214,8 @@ def run(target: str, minutes: float, seed: int, keep: Path) -> dict:
             if time.monotonic() - began > 60:
                 findings.append(f"{target}-{seed}-{i}: took {time.monotonic() - began:.0f} s")
             i += 1
-    return {"target": target, "runs": i, "outcomes": dict(counts), "findings": findings}
+        seconds = round(time.monotonic() - start, 1)
+    return {"files": i, "seconds": seconds, "seed": seed, "outcomes": dict(counts), "findings": findings}
 
 
 def _keep(place: Path, to: Path) -> None:
@@ -221,14 +226,21 @@ def _keep(place: Path, to: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", choices=TARGETS, required=True)
+    parser.add_argument("--target", action="append", choices=TARGETS)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"))
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    result = run(args.target, args.minutes, args.seed, args.keep)
-    print(json.dumps(result, indent=1))
-    sys.exit(min(len(result["findings"]), 100))
+    results = json.loads(args.out.read_text()) if args.out and args.out.is_file() else {}
+    findings = 0
+    for target in args.target or TARGETS:
+        results[target] = run(target, args.minutes, args.seed, args.keep)
+        findings += len(results[target]["findings"])
+        print(json.dumps({target: results[target]}, indent=1), flush=True)
+        if args.out:
+            atomic_write(args.out, (json.dumps(results, indent=1) + "\n").encode())
+    sys.exit(min(findings, 100))
 
 
 if __name__ == "__main__":

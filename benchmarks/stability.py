@@ -4,7 +4,8 @@
 
 Ten kinds of trouble, each on five systems with four seeds. A fit "finished" when its forecast and its free-running
 paths are finite; it is "diagnosed" when it stopped with a named error of lamperti; all else is a failure. The state of
-the grid is written after each fit, so that an interrupted run goes on where it stopped.
+the grid, with the seconds that each fit took, is written to stability.json after each fit: an interrupted run goes on
+where it stopped. A grid of another number of iterations is refused, not mixed in.
 """
 
 import argparse
@@ -155,6 +156,14 @@ def unit_changes(iterations: int) -> dict[str, float]:
     }
 
 
+def summary(fits: dict[str, dict]) -> dict:
+    """Counts of outcomes by kind, and the seconds of all fits together (of older files: as far as they are known)."""
+    counts = {kind: dict(Counter(v["outcome"] for k, v in fits.items() if k.split()[0] == kind)) for kind in KINDS}
+    return {"counts": counts} | {
+        f"{c}_s": round(sum(v.get(f"{c}_s", 0.0) for v in fits.values())) for c in ("wall", "cpu")
+    }
+
+
 def grid(kinds: list[str]) -> Iterator[tuple[str, str, int]]:
     return ((kind, system, seed) for kind in kinds for system in SYSTEMS for seed in SEEDS)
 
@@ -167,22 +176,25 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "stability.json"
-    report = json.loads(file.read_text()) if file.is_file() else {}
+    report = json.loads(file.read_text()) if file.is_file() else {"iterations": options.iterations}
+    if report["iterations"] != options.iterations:
+        parser.error(f"{file} holds fits of {report['iterations']} iterations. Remove it, or choose another --out.")
     fits = report.get("fits", {})
     for kind, system, seed in grid(options.kind or list(KINDS)):
         name = f"{kind} {system} {seed}"
         if name in fits:
             continue
-        began = time.process_time()
+        wall, cpu = time.monotonic(), time.process_time()
         outcome, detail = attempt(KINDS[kind](system, seed), seed, options.iterations)
-        fits[name] = {"outcome": outcome, "detail": detail}
-        print(f"{name}: {outcome} ({detail.splitlines()[-1]}), {time.process_time() - began:.0f} CPU-s", flush=True)
-        counts = {kind: dict(Counter(v["outcome"] for k, v in fits.items() if k.split()[0] == kind)) for kind in KINDS}
-        report = {"iterations": options.iterations, "counts": counts, "fits": fits, "units": report.get("units", {})}
+        spent = {"wall_s": round(time.monotonic() - wall, 1), "cpu_s": round(time.process_time() - cpu, 1)}
+        fits[name] = {"outcome": outcome, "detail": detail, **spent}
+        print(f"{name}: {outcome} ({detail.splitlines()[-1]}), {spent['cpu_s']:.0f} CPU-s", flush=True)
+        report |= summary(fits) | {"fits": fits}
         atomic_write(file, json.dumps(report, indent=1).encode())
-    report["units"] = unit_changes(options.iterations)
-    atomic_write(file, json.dumps(report, indent=1).encode())
-    print(json.dumps({"counts": report["counts"], "units": report["units"]}, indent=1))
+    if "units" not in report:
+        report["units"] = unit_changes(options.iterations)
+        atomic_write(file, json.dumps(report, indent=1).encode())
+    print(json.dumps({name: value for name, value in report.items() if name != "fits"}, indent=1))
 
 
 if __name__ == "__main__":

@@ -10,11 +10,13 @@ import signal
 import jax
 import numpy as np
 import pytest
+from tests.refusals import Refusal
 
 import fitted
 import lamperti as lp
 from lamperti.cli import main
-from lamperti.runs.commits import committed
+from lamperti.runs.commits import committed, read_commit
+from lamperti.runs.folder import unfinished_run
 from lamperti.runs.lock import locked
 from lamperti.train.history import History
 
@@ -158,6 +160,34 @@ def test_a_disk_without_room_is_refused_before_training(tmp_path, monkeypatch):
     with pytest.raises(lp.RunError, match=r"0\.0 MB left; the run needs"):
         lp.fit(fitted.data().series, fitted.MODEL, fitted.FIT, run=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_disk_that_is_full_at_the_second_commit_keeps_the_first_to_go_on_from(tmp_path):
+    """Case 39."""
+    run = tmp_path / "run"
+    with pytest.MonkeyPatch.context() as patch:
+
+        def fill(record):
+            Refusal(patch, 3, errno.ENOSPC)  # the folder is made, the file is opened; its content finds no room
+
+        with pytest.raises(lp.RunError, match=r"No space left on device.*committed before is intact"):
+            lp.fit(fitted.data().series, fitted.MODEL, fitted.FIT, run=run, progress=fill)
+    (only,) = committed(run / "checkpoints")
+    assert json.loads(read_commit(only)["state.json"])["iteration"] == 1
+    assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "config.json", "history.jsonl", "lock"]
+    assert [path.name for path in (run / "checkpoints").iterdir()] == [only.name]
+    _same(lp.resume(run, fitted.data().series), fitted.result())
+
+
+def test_a_run_that_is_opened_sweeps_what_a_killed_process_left_and_nothing_else(stopped):
+    left = [stopped / f".{name}.0123456789ab.tmp" for name in ("config.json", "history.jsonl", "model.safetensors")]
+    others = [stopped / ".notes.tmp", stopped / ".config.json.mine.tmp", stopped / "notes"]
+    for path in (*left, stopped / ".probe", *others):
+        path.write_bytes(b"part")
+    with unfinished_run(stopped):
+        pass
+    assert not any(path.exists() for path in (*left, stopped / ".probe"))
+    assert all(path.exists() for path in others)
 
 
 def test_a_second_ctrl_c_stops_at_once_and_the_last_commit_is_intact(stopped):

@@ -1,6 +1,7 @@
 """Writing a file so that its name only ever holds a whole one."""
 
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -9,17 +10,29 @@ def atomic_write(path: str | os.PathLike, content: bytes) -> None:
     """Write ``content`` to ``path`` at once: a reader sees the old file or the new one, never a part.
 
     The bytes go to a temporary file in the same folder, are flushed to the disk, and take the name last. When
-    anything fails the temporary file is removed, the old file stays, and the `OSError` is passed on.
+    anything fails the temporary file is removed, the old file stays, and the `OSError` is passed on; it names ``path``.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
-        write_synced(temporary, content)
-        os.replace(temporary, path)
-    except BaseException:  # an interrupt must not leave the temporary file either
-        temporary.unlink(missing_ok=True)
+        try:
+            write_synced(temporary, content)
+            os.replace(temporary, path)
+        except BaseException:  # an interrupt must not leave the temporary file either
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # not the temporary one, which says nothing to anyone
         raise
-    sync_folder(path.parent)
+
+
+def sweep_temporary(path: Path) -> None:
+    """Remove what writers of ``path`` that were killed have left. Only for who knows that nobody writes it now."""
+    left = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{12}\.tmp")
+    for entry in path.parent.iterdir():
+        if left.fullmatch(entry.name):
+            entry.unlink(missing_ok=True)
 
 
 def write_synced(path: Path, content: bytes) -> None:

@@ -25,7 +25,7 @@ from safetensors.numpy import save as to_bytes
 
 from lamperti._errors import ConfigError, LampertiWarning, RunError, TrainingError
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.files import atomic_write
+from lamperti.data.files import atomic_write, sweep_temporary
 from lamperti.data.series import Series
 from lamperti.io import MODEL_NAME, save
 from lamperti.model import LatentSDE
@@ -39,6 +39,7 @@ from lamperti.train.history import History
 from lamperti.train.position import Position, restore
 
 CONFIG, HISTORY, CHECKPOINTS, FIGURES, LOCK = "config.json", "history.jsonl", "checkpoints", "figures", "lock"
+PROBE = ".probe"
 _SCHEMA = 1
 _STATES_A_COMMIT = 4  # the model, Adam's two averages, the best model: each about as large as the model
 _SPARE_BYTES = 2**20
@@ -168,7 +169,7 @@ def new_run(path: str | os.PathLike, *, overwrite: bool) -> Iterator[RunFolder]:
                 stack.enter_context(locked(folder / LOCK))
                 if not overwrite:
                     _refuse_run(folder)
-                _probe(folder)
+                _prepare(folder)
             yield RunFolder(folder)
     except BaseException:
         if made and not committed(folder / CHECKPOINTS):
@@ -186,8 +187,7 @@ def unfinished_run(path: str | os.PathLike) -> Iterator[RunFolder]:
         with _explained(folder):
             stack.enter_context(locked(folder / LOCK))
             content = read_config(folder)
-            _probe(folder)
-            sweep(folder / CHECKPOINTS)
+            _prepare(folder)
         _warn_of_versions(content["versions"])
         yield RunFolder(folder, content)
 
@@ -229,11 +229,14 @@ def _refuse_run(folder: Path) -> None:
         )
 
 
-def _probe(folder: Path) -> None:
-    """Try, before any training, what a commit will need."""
-    place = folder / ".probe"
+def _prepare(folder: Path) -> None:
+    """Try, before any training, what a commit will need, and remove what a process that was killed has left."""
+    place = folder / PROBE
     atomic_write(place, b"probe")
     place.unlink()
+    for name in (CONFIG, HISTORY, MODEL_NAME, PROBE):
+        sweep_temporary(folder / name)
+    sweep(folder / CHECKPOINTS)
 
 
 def _warn_of_versions(before: Mapping[str, str]) -> None:

@@ -1,0 +1,119 @@
+"""The studies in benchmarks/ at a size that takes seconds."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def script(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module
+
+
+def test_two_seconds_of_damaged_files_find_nothing(script, tmp_path, monkeypatch):
+    out = tmp_path / "fuzz.json"
+    targets = ("csv", "npz", "zarr", "model")
+    chosen = [word for target in targets for word in ("--target", target)]
+    options = ["--minutes", str(0.5 / 60), "--keep", str(tmp_path / "found"), "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["fuzz.py", *chosen, *options])
+    with pytest.raises(SystemExit) as ended:
+        script("fuzz").main()
+    results = json.loads(out.read_text())
+    assert ended.value.code == 0, results
+    assert set(results) == set(targets)
+    assert all(r["files"] and r["seconds"] >= 0.5 and not r["findings"] for r in results.values())
+    assert not (tmp_path / "found").exists()
+
+
+def test_a_finding_of_the_fuzzer_is_kept_and_counted(script, tmp_path, monkeypatch):
+    fuzz = script("fuzz")
+
+    def fail(path, **options):
+        raise KeyError("not documented")
+
+    monkeypatch.setattr(fuzz.lp, "read", fail)
+    result = fuzz.run("csv", 1.0, 0, tmp_path)
+    assert len(result["findings"]) == result["files"] == 100
+    assert "not documented" in (tmp_path / "csv-0-0.txt").read_text()
+    assert list(tmp_path.glob("csv-0-0.*"))
+
+
+def test_kills_are_planned_at_all_places_and_the_same_for_a_seed(script):
+    import random
+
+    kill = script("kill")
+    plans = [kill.plan(random.Random(f"0 {i}")) for i in range(200)]
+    assert plans == [kill.plan(random.Random(f"0 {i}")) for i in range(200)]
+    share = {where: sum(p.where == where for p in plans) / 200 for where in ("early", "training", *kill._POINTS)}
+    assert min(share.values()) > 0.1 and sum(share.values()) == pytest.approx(1.0)
+    assert all(bool(p.at) != bool(p.wait) for p in plans)
+
+
+def test_a_study_of_kills_goes_on_from_its_counts_and_refuses_those_of_another(script, tmp_path):
+    kill = script("kill")
+    out = tmp_path / "kill.json"
+    counts = kill._before(out, 3, 40)
+    assert counts["kills"] == 0
+    kill._keep(out, counts | {"kills": 7})
+    assert kill.study(7, 3, 40, out=out)["kills"] == 7  # enough: nothing is started
+    with pytest.raises(SystemExit, match="other settings"):
+        kill.study(7, 4, 40, out=out)
+
+
+def test_the_grid_of_hard_fits_counts_by_kind_and_adds_up_its_seconds(script):
+    stability = script("stability")
+    fits = {
+        "short lorenz 0": {"outcome": "finished", "wall_s": 2.0, "cpu_s": 3.0},
+        "short lorenz 1": {"outcome": "diagnosed", "wall_s": 1.0, "cpu_s": 1.0},
+        "noisy lorenz 0": {"outcome": "finished"},
+    }
+    found = stability.summary(fits)
+    assert found["counts"]["short"] == {"finished": 1, "diagnosed": 1}
+    assert found["counts"]["noisy"] == {"finished": 1} and found["counts"]["gaps"] == {}
+    assert (found["wall_s"], found["cpu_s"]) == (3, 4)
+    assert len(list(stability.grid(list(stability.KINDS)))) == 200
+
+
+GOOD = {"figures": 2, "missing": [], "width": 1265, "height": 9, "console": [], "requests": [], "bytes": 9}
+BAD = {
+    "no figure": {"figures": 0},
+    "not drawn: space": {"missing": ["space"]},
+    "console says: oh": {"console": ["oh"]},
+    "asks for https://a/b": {"requests": ["data:,", "https://a/b"]},
+    "1400 pixels": {"width": 1400},
+    "8000001 bytes": {"bytes": 8_000_001},
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_what_a_reader_would_miss_is_said_of_a_report(said, script):
+    browser = script("browser")
+    assert browser.fails(GOOD) == []
+    (only,) = browser.fails(GOOD | BAD[said])
+    assert said in only
+
+
+def test_the_browser_finds_what_is_wrong_with_a_page(script, tmp_path, monkeypatch):
+    browser = script("browser")
+    program = browser.find_chromium()
+    if program is None:
+        pytest.skip("no Chromium on the path")
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<html><body><div class='plot' id='drawn' data-drawn='yes'><svg class='main-svg'></svg></div>"
+        "<div class='plot' id='empty'></div><div style='width:2000px'>wide</div><img src='http://127.0.0.1:9/a.png'>"
+        "<script>console.error('first'); throw new Error('second');</script></body></html>"
+    )
+    monkeypatch.setattr(browser, "_PATIENCE", 1.0)
+    with browser.Browser(program) as opened:
+        found, picture = browser.look(opened, page)
+    assert found["figures"] == 2 and found["missing"] == ["empty"] and found["width"] >= 2000
+    assert found["requests"] == ["http://127.0.0.1:9/a.png"]
+    assert any("first" in text for text in found["console"]) and any("second" in text for text in found["console"])
+    assert len(found["fails"]) == 4 and picture.startswith(b"\x89PNG")
