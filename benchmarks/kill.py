@@ -130,7 +130,8 @@ def run_once(folder: Path, kill: Kill, iterations: int) -> tuple[bool, int]:
     if kill.wait:
         while status is None and (not (told := os.pread(said, 9, 0)) or (kill.where == "training" and not int(told))):
             time.sleep(0.002)
-            status = _ended(child)
+            ended, code = os.waitpid(child, os.WNOHANG)
+            status = code if ended else None
         if status is None:
             time.sleep(kill.wait)
             os.kill(child, signal.SIGKILL)  # it may have ended, but was not waited for: the number is still its own
@@ -165,11 +166,6 @@ def _forked(work) -> int:
     os._exit(code)
 
 
-def _ended(child: int) -> int | None:
-    pid, status = os.waitpid(child, os.WNOHANG)
-    return status if pid else None
-
-
 def inspect(folder: Path) -> tuple[int, int]:
     """How many files with a name are damaged, and the iteration of the newest commit."""
     from lamperti._errors import RunError
@@ -182,7 +178,11 @@ def inspect(folder: Path) -> tuple[int, int]:
             newest = max(newest, json.loads(read_commit(place)["state.json"])["iteration"])
         except DamagedCommitError:
             damaged += 1
-    checks = {"config.json": read_config, "model.safetensors": final_model, "history.jsonl": _lines}
+
+    def read_history(run: Path) -> list:
+        return [json.loads(line) for line in (run / "history.jsonl").read_text().splitlines()]
+
+    checks = {"config.json": read_config, "model.safetensors": final_model, "history.jsonl": read_history}
     for name, check in checks.items():
         if (folder / name).exists():
             try:
@@ -190,10 +190,6 @@ def inspect(folder: Path) -> tuple[int, int]:
             except (RunError, ValueError, KeyError, OSError):
                 damaged += 1
     return damaged, newest
-
-
-def _lines(folder: Path) -> list:
-    return [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
 
 
 def final_state(folder: Path) -> tuple[bytes, dict]:
@@ -270,10 +266,6 @@ def study(
     return counts
 
 
-def lost_something(counts: dict) -> bool:
-    return any(counts[name] for name in ("damaged", "lost", "differ", "litter"))
-
-
 def _before(out: Path | None, seed: int, iterations: int) -> dict:
     """The counts of the same study as far as it went, or zeros."""
     settings = {"seed": seed, "iterations": iterations}
@@ -305,7 +297,7 @@ def main() -> int:
     options = parser.parse_args()
     counts = study(options.kills, options.seed, options.iterations, out=options.out, cache=options.cache)
     print(json.dumps(counts, indent=1))
-    return int(lost_something(counts))
+    return int(any(counts[name] for name in ("damaged", "lost", "differ", "litter")))
 
 
 if __name__ == "__main__":
