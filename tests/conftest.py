@@ -9,6 +9,8 @@ from jaxtyping import install_import_hook
 _CACHE = Path(__file__).parents[1] / ".pytest_cache" / "xla"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+# Most of the suite's time goes into compiling small programs that run once: unoptimised code takes half of it.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 # A shell starts its background jobs deaf to Ctrl-C, which the tests press; lamperti leaves a deaf process deaf.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

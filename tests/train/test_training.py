@@ -175,7 +175,7 @@ print(step.run_case("hang", 3, n_samples=4))
 def test_training_step_does_not_hang_on_two_cores(tmp_path):
     """jaxlib can deadlock in batched triangular solves; a child without our environment must come through."""
     benchmarks = os.path.join(os.path.dirname(__file__), "..", "..", "benchmarks")
-    clean = {k: v for k, v in os.environ.items() if k != "PJRT_NPROC"}
+    clean = {k: v for k, v in os.environ.items() if k not in ("PJRT_NPROC", "XLA_FLAGS")}
     clean["PYTHONPATH"] = ""
     done = subprocess.run(
         [sys.executable, "-c", _HANG.format(benchmarks=os.path.abspath(benchmarks))],
