@@ -2,7 +2,7 @@
 
     python benchmarks/browser.py report.html [more.html ...] [--out FOLDER] [--chromium PATH]
 
-What must hold: nothing on the console, no request but for the file itself, every figure drawn, no scrolling sideways,
+What must hold: no error on the console, no request but for the file itself, every figure drawn, no scrolling sideways,
 8 MB at most. FOLDER (that of the report if left out) gets NAME.browser.json with what was found and NAME.browser.png
 with the whole page, to be looked at. The exit code is the number of reports of which something does not hold.
 
@@ -134,7 +134,9 @@ def look(browser: Browser, page: Path) -> tuple[dict, bytes]:
     clip = {"x": 0, "y": 0, "width": WIDTH, "height": seen["height"], "scale": 1}
     picture = browser.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"]
     found = seen | {
-        "console": _said(browser),
+        "console": _said(browser, "error", "assert"),
+        # Advice on the speed of drawing, mostly: kept to be read, but nothing is wrong.
+        "warnings": _said(browser, "warning"),
         "requests": sorted(
             {e["request"]["url"][:200] for e in browser.events("Network.requestWillBeSent")} - {address}
         ),
@@ -159,14 +161,14 @@ def fails(found: dict) -> list[str]:
     return [text for text, holds in checks.items() if holds]
 
 
-def _said(browser: Browser) -> list[str]:
-    """Errors and warnings of the console, exceptions, and what the browser itself logs."""
+def _said(browser: Browser, *levels: str) -> list[str]:
+    """What the page and the browser itself said on the console at these levels; an exception is an error."""
     logged = [event["entry"] for event in browser.events("Log.entryAdded")]
-    said = [entry["text"] for entry in logged if entry["level"] in ("error", "warning")]
+    said = [entry["text"] for entry in logged if entry["level"] in levels]
     for event in browser.events("Runtime.consoleAPICalled"):
-        if event["type"] in ("error", "warning", "assert"):
+        if event["type"] in levels:
             said.append(" ".join(str(part.get("value", part.get("description", ""))) for part in event["args"]))
-    for event in browser.events("Runtime.exceptionThrown"):
+    for event in browser.events("Runtime.exceptionThrown") if "error" in levels else ():
         details = event["exceptionDetails"]
         said.append(details.get("exception", {}).get("description", details["text"]))
     return [text[:300] for text in said]

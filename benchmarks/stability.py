@@ -5,7 +5,8 @@
 Ten kinds of trouble, each on five systems with four seeds. A fit "finished" when its forecast and its free-running
 paths are finite; it is "diagnosed" when it stopped with a named error of lamperti; all else is a failure. The state of
 the grid, with the seconds that each fit took, is written to stability.json after each fit: an interrupted run goes on
-where it stopped. A grid of another number of iterations is refused, not mixed in.
+where it stopped. A grid of another number of iterations is refused, not mixed in. Most of the time goes into compiling
+programs for sixty iterations: with XLA_FLAGS=--xla_backend_optimization_level=0 in the environment it takes half of it.
 """
 
 import argparse

@@ -305,6 +305,15 @@ def test_values_that_no_training_gives_are_refused_in_spite_of_a_good_checksum(t
         lp.load(tmp_path / "model")
 
 
+def test_the_rounding_that_training_leaves_in_a_precision_is_no_damage(tmp_path):
+    content, arrays = _parts(STORED)
+    name = "model.dynamics.q.prec"
+    prec = np.zeros_like(arrays[name]) + 10.0 * np.eye(arrays[name].shape[1])
+    prec[0, 0, 1] = 1e-6  # and [0, 1, 0] is 0
+    _forge(tmp_path / "model", content, arrays | {name: prec})
+    np.testing.assert_array_equal(lp.load(tmp_path / "model").model.dynamics.q.prec, prec)
+
+
 def test_a_realised_parameter_that_is_not_positive_is_refused(tmp_path):
     lp.save(dataclasses.replace(fitted.result(), model=realise(fitted.result().model)), tmp_path / "real")
     content, arrays = _parts(tmp_path / "real")
