@@ -104,8 +104,10 @@ def test_what_stands_beside_the_model_is_whole_or_absent(step, number, tmp_path)
         folder.mkdir()
         with pytest.MonkeyPatch.context() as patch:
             Refusal(patch, k, number)
-            with pytest.raises(OSError, match=os.strerror(number)) as caught:
+            # A figure that could not be written is told of, and the others are.
+            told = pytest.warns(lp.LampertiWarning) if step == "figures" else pytest.raises(OSError)
+            with told as caught:
                 write(folder)
-        assert Path(caught.value.filename).parent == folder
+        assert os.strerror(number) in str(caught[0].message if step == "figures" else caught.value)
         for file in folder.iterdir():
             assert file.read_bytes() == (tmp_path / "whole" / file.name).read_bytes()

@@ -196,13 +196,15 @@ def test_the_data_is_told_with_dates_and_its_first_gaps():
 
 
 def test_the_report_says_how_to_make_the_run_again(tmp_path):
-    origin = {"path": "/data/my file.csv", "options": {"time": "when", "missing": ["nan"], "sort": False}}
+    data = tmp_path / "my file.csv"
+    data.write_text("when,y\n0,1\n")
+    origin = {"path": str(data), "options": {"time": "when", "missing": ["nan"], "sort": False}}
     series = fitted.data().series
     with new_run(tmp_path / "run", overwrite=False) as folder:
         folder.begin(fitted.result().config, series, fitted.result().model, origin)
     file = recording(tmp_path / "run", None, Source())
     rows = report_code._origin(tmp_path / "run", None, file, series, 3)
-    assert rows["Fit"].startswith("lamperti fit '/data/my file.csv' --time=when --missing=nan --config config.toml")
+    assert rows["Fit"].startswith(f"lamperti fit '{data}' --time=when --missing=nan --config config.toml")
     assert rows["Report"] == f"lamperti report {tmp_path / 'run'} --seed 3"
     assert rows["Fingerprint of the data"].endswith("that of the training data")
     assert ", not that" in report_code._origin(tmp_path / "run", None, file, series[:1], 0)["Fingerprint of the data"]
