@@ -1,5 +1,6 @@
 """Data for a run: a file given, or the one that the run was fitted to; read as it was then unless told otherwise."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,11 +33,27 @@ def recording(run: Path, data: Path | None, source: Source, names: Sequence[str]
         if not origin:
             raise ConfigError(f"{run} does not say where its data came from. Give DATA.")
         data = Path(origin["path"])
-    if not origin or source != _AS_BEFORE:
+    if not origin:
         return Recording(data, source.options(names))
     options = options_for(data, origin["options"])
     if names is not None:
         options.setdefault("columns", list(names))
         if "units" in options:  # channels may have been left out since, as constant
             options["units"] = {name: unit for name, unit in options["units"].items() if name in options["columns"]}
-    return Recording(data, options)
+    return Recording(data, _overlaid(options, source))
+
+
+def _overlaid(options: dict[str, Any], source: Source) -> dict[str, Any]:
+    """Remembered options with those that were given now in their place; one that was given empty is forgotten."""
+    changed = [name for name in vars(source) if getattr(source, name) != getattr(_AS_BEFORE, name)]
+    forgotten = [name for name in changed if getattr(source, name) == ""]
+    if "dt" in changed:  # instead of the column of times, not beside it
+        forgotten += ["time", "time_format", "timezone"]
+    elif "time" in changed:
+        forgotten.append("dt")
+    kept = {name: value for name, value in options.items() if name not in forgotten}
+    new = dataclasses.replace(source, **{name: None for name in changed if name in forgotten}).options()
+    new = {name: new[name] for name in changed if name in new}
+    if "units" in new:
+        new["units"] = kept.get("units", {}) | new["units"]
+    return kept | new
