@@ -23,6 +23,7 @@ from lamperti.cli._run import write_run
 from lamperti.cli._source import Source, as_arguments
 from lamperti.cli._toml import to_toml
 from lamperti.data.options import ReadOptions
+from lamperti.data.series import DATES
 from lamperti.data.writing import write_csv
 from lamperti.io import MODEL_NAME
 from lamperti.runs.commits import commit, committed
@@ -279,6 +280,20 @@ def test_forecast_notes_data_far_from_training(run, tmp_path, capsys):
         warnings.simplefilter("default")
         assert main([str(a) for a in command]) == 0
     assert "note: column 'y' is out of the range of training" in capsys.readouterr().err
+
+
+def test_a_model_trained_with_dates_refuses_rows_without_times(place, tmp_path, capsys):
+    lp.save(dataclasses.replace(fitted.result(), time_unit=DATES), tmp_path / "m.safetensors")
+    stamps = pd.date_range("2024-03-01", periods=60, freq="100ms").astype(str)
+    write_csv(tmp_path / "d.csv", {"date": stamps, "y": fitted.data().series[0].values[:, 0]})
+    for command in ("forecast", "embed"):
+        words = [command, tmp_path / "m.safetensors", tmp_path / "d.csv", "--out", tmp_path / "f.csv"]
+        assert main([str(a) for a in words]) == 2
+        assert "was trained with dates" in (said := capsys.readouterr().err) and "--time COLUMN" in said
+        assert not (tmp_path / "f.csv").exists()
+    assert main([str(a) for a in [*words, "--time", "date"]]) == 0
+    assert pd.read_csv(tmp_path / "f.csv")["time"][1] == "2024-03-01T00:00:00.100000"
+    assert main([str(a) for a in [*words, "--dt", "0.1"]]) == 0
 
 
 def test_check_says_what_was_understood(place, tmp_path, capsys):

@@ -52,7 +52,7 @@ def forecast(
     check_output_file(out, data)
     result = load(run)
     parts, labels = [], []
-    for series in recording(run, data, source, result.names).read():
+    for series in recording(run, data, source, result.names, result.time_unit).read():
         labels.append(series.label)
         f = api.forecast(result, series, horizon=horizon, n_samples=samples, seed=seed)
         parts.append(_dated(f.columns(level), series))
@@ -99,7 +99,7 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
     check_output_file(out, data)
     result = load(run)
     parts, labels = [], []
-    for series in recording(run, data, source, result.names).read():
+    for series in recording(run, data, source, result.names, result.time_unit).read():
         labels.append(series.label)
         parts.append(_dated(api.embed(result, series).columns(), series))
     _write(out, parts, labels, as_json=json)
