@@ -470,3 +470,19 @@ def test_channels_are_selected_by_name_with_their_units():
 def test_series_in_other_units_do_not_mix():
     with pytest.raises(SeriesError, match="same units"):
         as_series_list([Series([1, 2], units="m"), Series([1, 2], units="mm")])
+
+
+@pytest.mark.parametrize(
+    "cells, said",
+    [
+        (["2024-03-01 12:30", "2024-03-01 12:31"], r"which is a date.*pass time='the date'"),
+        (["01/03/2024 12:30:05", "01/03/2024 12:30:06"], r"looks like a date.*pass time='the date'.*time_format="),
+        (["1.3.2024", "2.3.2024"], r"looks like a date.*pass time='the date'"),
+        (pd.date_range("2024-03-01", periods=2), r"row 0 holds 2024-03-01.*pass time='the date'"),
+        (pd.date_range("2024-03-01", periods=2).date, r"which is a date.*pass time='the date'"),
+        (["1.234.567", "2"], r"thousands"),
+    ],
+)
+def test_a_column_of_dates_that_is_read_as_a_channel_is_offered_as_times(cells, said):
+    with pytest.raises(SeriesError, match=said):
+        read(pd.DataFrame({"the date": cells, "y": [1.0, 2.0]}))
