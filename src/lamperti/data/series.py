@@ -11,9 +11,9 @@ import numpy as np
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._typing import Bool, Float
 from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, as_units, check_finite
+from lamperti.data.dates import DATES
 from lamperti.data.index import times_of
 
-DATES = "s since 1970-01-01 UTC"
 _MIN_TRANSITIONS = 10
 _NEARLY_CONSTANT = 1e-6
 
