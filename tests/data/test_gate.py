@@ -498,7 +498,12 @@ def test_dates_out_of_order_are_told_as_dates():
 
 @pytest.mark.parametrize(
     "step, cut, lost",
-    [("10s", "min", "seconds"), ("1h", "D", "hours"), ("100ms", "s", "fractions of a second"), (0.25, 1.0, "last digits")],
+    [
+        ("10s", "min", "seconds"),
+        ("1h", "D", "hours"),
+        ("100ms", "s", "fractions of a second"),
+        (0.25, 1.0, "last digits"),
+    ],
 )
 def test_times_that_most_rows_share_were_cut_short(step, cut, lost):
     if isinstance(cut, str):
