@@ -445,11 +445,11 @@ def test_options_of_a_run_are_used_on_another_file_as_far_as_they_mean_something
 def test_an_option_given_to_a_run_leaves_the_other_remembered_ones(tmp_path, remembers):
     (tmp_path / "b.csv").write_text("date;y;z\n2024-03-01;1;5\n2024-03-02;2;7\n")
     options = {"separator": ";", "time": "date", "timezone": "Europe/Madrid", "units": {"y": "mV"}, "sort": True}
-    (series,) = remembers(options, "b.csv", "y", "z", units="z=m").read()
+    (series,) = remembers(options, "b.csv", "y", "z", units=["z=m"]).read()
     assert series.time_unit == DATES and series.dt == 86400 and series.units == ("mV", "m")
     (series,) = remembers(options, "b.csv", "y", dt=2.0).read()
     assert series.times.tolist() == [0.0, 2.0] and series.units == ("mV",)
-    assert "units" not in remembers(options, "b.csv", "y", units="").options
+    assert "units" not in remembers(options, "b.csv", "y", units=[""]).options
     assert remembers({"dt": 2.0}, "b.csv", time="date").options == {"time": "date"}
     assert remembers({"sort": True}, "b.csv", duplicates="mean").options == {"sort": True, "duplicates": "mean"}
 

@@ -58,7 +58,7 @@ def recording(
 def _overlaid(options: dict[str, Any], source: Source) -> dict[str, Any]:
     """Remembered options with those that were given now in their place; one that was given empty is forgotten."""
     changed = [name for name in vars(source) if getattr(source, name) != getattr(_AS_BEFORE, name)]
-    forgotten = [name for name in changed if getattr(source, name) == ""]
+    forgotten = [name for name in changed if getattr(source, name) in ("", [""])]
     if "dt" in changed:  # instead of the column of times, not beside it
         forgotten += ["time", "time_format", "timezone"]
     elif "time" in changed:

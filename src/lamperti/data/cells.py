@@ -104,7 +104,7 @@ def _complaint(name: str, cell: Any) -> str:
     if _COMMA_NUMBER.match(cell.strip()):
         return (
             "which is not a number with a decimal point and no thousands separators. If the comma is the decimal mark "
-            'pass decimal=","; if a mark separates thousands pass thousands=",", "." or a space.'
+            'pass decimal=","; if a mark separates thousands pass thousands=",", "." or " ".'
         )
     return (
         "which is not a number. Mend the cell, declare the word as missing by missing=, or leave the column out by "

@@ -277,9 +277,8 @@ def _check_varies(values: np.ndarray, name: str) -> None:
     if not values.size:
         raise SeriesError(f"column {name!r} has no observed value at all. Leave it out.")
     if values.min() == values.max():
-        raise SeriesError(
-            f"column {name!r} is constant ({values[0]:g} in all {values.size} observed samples). Leave it out."
-        )
+        found = f"{values[0]:g} in all {values.size} observed samples"
+        raise SeriesError(f"column {name!r} is constant ({found}). Leave it out, or read with drop_constant=True.")
     largest = np.abs(values).max()
     if largest < np.finfo(np.float64).tiny:
         warnings.warn(
