@@ -492,6 +492,8 @@ def test_dates_out_of_order_are_told_as_dates():
     stamps = ["2024-03-01T12:00:00.25", "2024-03-01T12:00:00.125"]
     with pytest.raises(SeriesError, match=r"row 1 has 2024-03-01 12:00:00.125 UTC after 2024-03-01 12:00:00.25 UTC"):
         read(pd.DataFrame({"time": stamps, "y": [1.0, 2.0]}))
+    with pytest.raises(SeriesError, match=r"y: times must increase; row 1 has 2024-03-01 12:00:00.125 UTC"):
+        read(pd.DataFrame({"time": stamps, "what": "y", "v": [1.0, 2.0]}), channel="what", value="v")
     with pytest.raises(SeriesError, match=r"row 1 has 2024-03-01 12:00:00.125 UTC after"):
         Series([1.0, 2.0], times=np.array(stamps, dtype="datetime64[ms]"))
 

@@ -163,11 +163,16 @@ def as_times(times: Any, dt: Any, length: int) -> Float[np.ndarray, " T"]:
     array = seconds(array) if dated else as_float_array(times, "times")
     if array.shape != (length,):
         raise SeriesError(f"times has shape {array.shape} for {length} samples. Give one time a sample.")
-    if not np.isfinite(array).all():
-        k = int(np.argmin(np.isfinite(array)))
-        raise SeriesError(f"times must be finite; row {k} has {array[k]}. Drop that row or fill in its time.")
-    check_increase(array, DATES if dated else "")
+    check_increase(as_finite(array), DATES if dated else "")
     return array
+
+
+def as_finite(times: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
+    """The times, none of which may be NaN or infinite."""
+    if not np.isfinite(times).all():
+        k = int(np.argmin(np.isfinite(times)))
+        raise SeriesError(f"times must be finite; row {k} has {times[k]}. Drop that row or fill in its time.")
+    return times
 
 
 def check_increase(times: Float[np.ndarray, " T"], unit: str) -> None:
