@@ -121,8 +121,8 @@ _LIBRARY_ONLY = (", or a mask", ", or mark the cell as missing with a mask")  # 
 def as_flags(text: str) -> str:
     """A message of the library in the words of the command line: drop_constant=True as --drop-constant."""
 
-    def word(found: re.Match) -> str:
-        value = found[0][1:-1]
+    def word(found: re.Match[str]) -> str:
+        value = found.group()[1:-1]
         value = _WORDS.get(_MARKS.get(value, value), value)
         return f'"{value}"' if re.search(r"[^\w.,-]", value) else value
 
