@@ -20,9 +20,10 @@ import lamperti as lp
 from lamperti.cli import _app, main
 from lamperti.cli._progress import ProgressLine, clock
 from lamperti.cli._run import write_run
-from lamperti.cli._source import Source, as_arguments
+from lamperti.cli._source import Source, as_arguments, as_flags
 from lamperti.cli._toml import to_toml
 from lamperti.data.options import ReadOptions
+from lamperti.data.series import DATES
 from lamperti.data.writing import write_csv
 from lamperti.io import MODEL_NAME
 from lamperti.runs.commits import commit, committed
@@ -281,6 +282,20 @@ def test_forecast_notes_data_far_from_training(run, tmp_path, capsys):
     assert "note: column 'y' is out of the range of training" in capsys.readouterr().err
 
 
+def test_a_model_trained_with_dates_refuses_rows_without_times(place, tmp_path, capsys):
+    lp.save(dataclasses.replace(fitted.result(), time_unit=DATES), tmp_path / "m.safetensors")
+    stamps = pd.date_range("2024-03-01", periods=60, freq="100ms").astype(str)
+    write_csv(tmp_path / "d.csv", {"date": stamps, "y": fitted.data().series[0].values[:, 0]})
+    for command in ("forecast", "embed"):
+        words = [command, tmp_path / "m.safetensors", tmp_path / "d.csv", "--out", tmp_path / "f.csv"]
+        assert main([str(a) for a in words]) == 2
+        assert "was trained with dates" in (said := capsys.readouterr().err) and "--time COLUMN" in said
+        assert not (tmp_path / "f.csv").exists()
+    assert main([str(a) for a in [*words, "--time", "date"]]) == 0
+    assert pd.read_csv(tmp_path / "f.csv")["time"][1] == "2024-03-01T00:00:00.100000"
+    assert main([str(a) for a in [*words, "--dt", "0.1"]]) == 0
+
+
 def test_check_says_what_was_understood(place, tmp_path, capsys):
     command = ["check", place / "data.csv", "--id", "who", "--units", "y=mV", "--png", tmp_path / "c.png"]
     assert main([str(a) for a in command]) == 0
@@ -298,6 +313,56 @@ def test_check_names_options_as_the_command_line_has_them(tmp_path, capsys):
     assert "channel=unit pairs" in capsys.readouterr().err
 
 
+def test_messages_of_the_library_are_told_in_the_words_of_the_command_line():
+    told = {
+        'read with duplicates="first", "last" or "mean".': "read with --duplicates first, last or mean.",
+        'pass thousands=",", "." or " ".': "pass --thousands comma, point or space.",
+        'Pass missing="nan", or a mask.': "Pass --missing nan.",
+        "Pass separator='\\t', or save it": "Pass --separator tab, or save it",
+        "pass time='the date'; or drop_constant=True.": 'pass --time "the date"; or --drop-constant.',
+        "give dt= instead of time=.": "give --dt instead of --time.",
+    }
+    assert {text: as_flags(text) for text in told} == told
+
+
+def test_a_constant_channel_is_refused_with_the_option_that_leaves_it_out(tmp_path, capsys):
+    (tmp_path / "const.csv").write_text("y\n" + "3\n" * 40)
+    assert main(["fit", str(tmp_path / "const.csv"), "--out", str(tmp_path / "run")]) == 1
+    assert "--drop-constant" in capsys.readouterr().err
+
+
+def test_units_may_be_given_several_times(tmp_path, capsys):
+    rows = "".join(f"{i % 7},{i % 5}\n" for i in range(40))
+    (tmp_path / "a.csv").write_text(f"flow,heart rate\n{rows}")
+    command = ["check", str(tmp_path / "a.csv"), "--json", "--units"]
+    for units in (["flow=ml/s,heart rate=1/min"], ["flow=ml/s", "--units", "heart rate=1/min"]):
+        assert main([*command, *units]) == 0
+        assert [c["unit"] for c in json.loads(capsys.readouterr().out)["channels"]] == ["ml/s", "1/min"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a.csv/f.csv", "a.csv is a file, not a folder"),
+        ("none/f.csv", "none does not exist"),
+        ("f.xlsx", "ends in .csv"),
+        ("f.csv.gz", "ends in .csv"),
+    ],
+)
+def test_a_table_that_cannot_be_written_under_its_name_is_refused(name, said, run, tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("y\n1\n2\n")
+    for command in (["forecast", run, tmp_path / "a.csv"], ["simulate", run], ["embed", run, tmp_path / "a.csv"]):
+        assert main([str(a) for a in [*command, "--out", tmp_path / name]]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_required_option_that_was_not_given_is_named(tmp_path, capsys):
+    assert main(["forecast", "run", "data.csv"]) == 2
+    assert "--out is required and was not given. See lamperti forecast --help." in capsys.readouterr().err
+    assert main(["forecast", "run", "data.csv", "--out"]) == 2
+    assert "--out requires an argument" in capsys.readouterr().err
+
+
 def test_every_option_of_reading_is_an_option_of_the_command_line():
     names = [field.name for field in dataclasses.fields(ReadOptions)]
     assert [field.name for field in dataclasses.fields(Source)] == names
@@ -308,7 +373,7 @@ def test_options_of_reading_go_back_to_the_command_line():
         columns="a,b c",
         time="when",
         missing="nan,-999",
-        units="a=m/s,b c=V",
+        units=["a=m/s,b c=V"],
         separator="tab",
         sort=True,
         split_gaps=3.0,

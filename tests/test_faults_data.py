@@ -19,7 +19,9 @@ import pytest
 import zarr
 
 import lamperti as lp
-from lamperti.cli import main
+from lamperti.cli import _remembered, main
+from lamperti.cli._source import Source
+from lamperti.data.series import DATES
 
 RNG = np.random.default_rng(1)
 GOOD = np.sin(np.arange(60) * 0.3) + 0.1 * RNG.normal(size=60)
@@ -420,17 +422,36 @@ def test_exports_keep_the_ids_of_the_data(tmp_path):
     assert pd.read_csv(out, keep_default_na=False)["series"].unique().tolist() == ["NA"]
 
 
-def test_options_of_a_run_are_used_on_another_file_as_far_as_they_mean_something(tmp_path, monkeypatch):
-    from lamperti.cli import _remembered
-    from lamperti.cli._source import Source
-
-    pd.DataFrame({"time": [0.0, 1.0], "y": [1.0, 2.0]}).to_parquet(tmp_path / "b.parquet")
+@pytest.fixture
+def remembers(tmp_path, monkeypatch):
+    """How a file is read for a run that remembers some options."""
     (tmp_path / "config.toml").write_text("")
-    options = {"separator": ";", "decimal": ",", "units": {"y": "mV", "flat": "m"}, "time": "time"}
     monkeypatch.setattr(_remembered, "CONFIG", "config.toml")
-    monkeypatch.setattr(_remembered, "read_config", lambda run: {"origin": {"path": "a.csv", "options": options}})
-    (series,) = _remembered.recording(tmp_path, tmp_path / "b.parquet", Source(), ["y"]).read()
+
+    def recording(options, name, *channels, **given):
+        monkeypatch.setattr(_remembered, "read_config", lambda run: {"origin": {"path": "a.csv", "options": options}})
+        return _remembered.recording(tmp_path, tmp_path / name, Source(**given), channels or None)
+
+    return recording
+
+
+def test_options_of_a_run_are_used_on_another_file_as_far_as_they_mean_something(tmp_path, remembers):
+    pd.DataFrame({"time": [0.0, 1.0], "y": [1.0, 2.0]}).to_parquet(tmp_path / "b.parquet")
+    options = {"separator": ";", "decimal": ",", "units": {"y": "mV", "flat": "m"}, "time": "time"}
+    (series,) = remembers(options, "b.parquet", "y").read()
     assert series.units == ("mV",) and series.values[:, 0].tolist() == [1.0, 2.0]
+
+
+def test_an_option_given_to_a_run_leaves_the_other_remembered_ones(tmp_path, remembers):
+    (tmp_path / "b.csv").write_text("date;y;z\n2024-03-01;1;5\n2024-03-02;2;7\n")
+    options = {"separator": ";", "time": "date", "timezone": "Europe/Madrid", "units": {"y": "mV"}, "sort": True}
+    (series,) = remembers(options, "b.csv", "y", "z", units=["z=m"]).read()
+    assert series.time_unit == DATES and series.dt == 86400 and series.units == ("mV", "m")
+    (series,) = remembers(options, "b.csv", "y", dt=2.0).read()
+    assert series.times.tolist() == [0.0, 2.0] and series.units == ("mV",)
+    assert "units" not in remembers(options, "b.csv", "y", units=[""]).options
+    assert remembers({"dt": 2.0}, "b.csv", time="date").options == {"time": "date"}
+    assert remembers({"sort": True}, "b.csv", duplicates="mean").options == {"sort": True, "duplicates": "mean"}
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, capsys, monkeypatch):

@@ -89,6 +89,19 @@ def test_a_fan_has_a_panel_a_channel_and_the_median(n_channels, tmp_path):
         assert "what followed" in [line.get_label() for line in axes.lines]
 
 
+def test_a_fan_of_dated_data_has_dates_units_and_a_title_beside_its_legend(tmp_path):
+    stamps = np.datetime64("2025-05-03T09:00") + np.arange(70) * np.timedelta64(500, "ms")
+    past, future = lp.Series(np.random.default_rng(2).normal(size=70), times=stamps, units=["mmHg"]).split(50)
+    figure = _written(viz.forecast_fan(dataclasses.replace(_forecast(), times=future.times), past, future), tmp_path)
+    (axes,) = figure.axes
+    (median,) = [line for line in axes.lines if line.get_label() == "median"]
+    np.testing.assert_array_equal(median.get_xdata(), stamps[50:])
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("y [mmHg]", "time (UTC)")
+    assert "2025-May-03" in axes.xaxis.get_offset_text().get_text()
+    title, key = figure.texts[0].get_window_extent(), axes.get_legend().get_window_extent()
+    assert not title.overlaps(key) and "Forecast of 20 steps" in figure.get_suptitle()
+
+
 def test_an_escaped_path_does_not_stretch_the_axes(tmp_path):
     paths = lp.simulate(fitted.result(), n_steps=60, n_paths=4)
     series = fitted.data().series

@@ -470,3 +470,47 @@ def test_channels_are_selected_by_name_with_their_units():
 def test_series_in_other_units_do_not_mix():
     with pytest.raises(SeriesError, match="same units"):
         as_series_list([Series([1, 2], units="m"), Series([1, 2], units="mm")])
+
+
+@pytest.mark.parametrize(
+    "cells, said",
+    [
+        (["2024-03-01 12:30", "2024-03-01 12:31"], r"which is a date.*pass time='the date'"),
+        (["01/03/2024 12:30:05", "01/03/2024 12:30:06"], r"looks like a date.*pass time='the date'.*time_format="),
+        (["1.3.2024", "2.3.2024"], r"looks like a date.*pass time='the date'"),
+        (pd.date_range("2024-03-01", periods=2), r"row 0 holds 2024-03-01.*pass time='the date'"),
+        (pd.date_range("2024-03-01", periods=2).date, r"which is a date.*pass time='the date'"),
+        (["1.234.567", "2"], r"thousands"),
+    ],
+)
+def test_a_column_of_dates_that_is_read_as_a_channel_is_offered_as_times(cells, said):
+    with pytest.raises(SeriesError, match=said):
+        read(pd.DataFrame({"the date": cells, "y": [1.0, 2.0]}))
+
+
+def test_dates_out_of_order_are_told_as_dates():
+    stamps = ["2024-03-01T12:00:00.25", "2024-03-01T12:00:00.125"]
+    with pytest.raises(SeriesError, match=r"row 1 has 2024-03-01 12:00:00.125 UTC after 2024-03-01 12:00:00.25 UTC"):
+        read(pd.DataFrame({"time": stamps, "y": [1.0, 2.0]}))
+    with pytest.raises(SeriesError, match=r"y: times must increase; row 1 has 2024-03-01 12:00:00.125 UTC"):
+        read(pd.DataFrame({"time": stamps, "what": "y", "v": [1.0, 2.0]}), channel="what", value="v")
+    with pytest.raises(SeriesError, match=r"row 1 has 2024-03-01 12:00:00.125 UTC after"):
+        Series([1.0, 2.0], times=np.array(stamps, dtype="datetime64[ms]"))
+
+
+@pytest.mark.parametrize(
+    "step, cut, lost",
+    [
+        ("10s", "min", "seconds"),
+        ("1h", "D", "hours"),
+        ("100ms", "s", "fractions of a second"),
+        (0.25, 1.0, "last digits"),
+    ],
+)
+def test_times_that_most_rows_share_were_cut_short(step, cut, lost):
+    if isinstance(cut, str):
+        stamps = pd.date_range("2024-03-01", periods=50, freq=step).floor(cut).astype(str)
+    else:
+        stamps = np.floor(np.arange(50) * step / cut)
+    with pytest.raises(SeriesError, match=rf"share their time.*lost their {lost}\..*dt="):
+        read(pd.DataFrame({"time": stamps, "y": np.arange(50.0)}))

@@ -7,7 +7,7 @@ import pytest
 
 from lamperti._errors import SeriesError
 from lamperti.data.files import atomic_write
-from lamperti.data.reading import read_csv, write_csv
+from lamperti.data.reading import read, read_csv, write_csv
 
 
 @pytest.fixture
@@ -153,3 +153,28 @@ def test_a_written_file_has_the_permissions_of_any_other(tmp_path):
     atomic_write(tmp_path / "a", b"x")
     (tmp_path / "b").write_bytes(b"x")
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+def test_a_table_named_tsv_is_written_with_tabs_and_reads_back(tmp_path):
+    write_csv(tmp_path / "a.tsv", {"time": [0.0, 1.0], "y": [1.5, 2.5]})
+    assert (tmp_path / "a.tsv").read_text() == "time\ty\n0.0\t1.5\n1.0\t2.5\n"
+    assert read(tmp_path / "a.tsv")[0].values[:, 0].tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    "text, options, line",
+    [
+        ("time,y\n0,1\n1,x\n", {}, "Row 1 is line 3"),
+        ("time,y\n0,1\n1,\n", {}, "Row 1 is line 3"),
+        ("time,y\n1,1\n0,2\n\n\n", {}, "Row 1 is line 3"),
+        ("0,1\n1,inf\n", {}, "Row 1 is line 2"),
+        ("time,y,who\n0,1,a\n1,2,b\n2,x,b\n", {"id": "who"}, "Row 2 is line 4"),
+        ("time,y,who\n0,1,a\n1,2,a\n1,2,b\n0,2,b\n", {"id": "who"}, None),
+        ('time,y\n0,"\n1"\n1,x\n', {}, None),
+    ],
+)
+def test_a_row_at_fault_is_told_by_its_line_where_that_is_sure(text, options, line, tmp_path):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(SeriesError, match=r"\brow \d") as error:
+        read(tmp_path / "a.csv", **options)
+    assert line in str(error.value) if line else "is line" not in str(error.value)

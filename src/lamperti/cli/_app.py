@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError
 
 import lamperti
 from lamperti._errors import ConfigError, LampertiError, LampertiWarning, SeriesError, TrainingError
@@ -71,6 +71,9 @@ def _explain(error: BaseException, code: int, debug: bool) -> int:
         message = str(error)
     else:
         message = f"unexpected {type(error).__name__}: {error}. Run it again with --debug, and report what it says."
+    if isinstance(error, MissingArgumentError) and error.argument is not None and error.keyword is None:
+        command = " ".join(error.command_chain or ())
+        message = f"{error.argument.name} is required and was not given. See lamperti {command} --help."
     if isinstance(error, SeriesError):
         message = as_flags(message)
     if isinstance(error, OSError) and error.strerror:

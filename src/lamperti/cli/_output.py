@@ -11,6 +11,8 @@ from pathlib import Path
 from lamperti._errors import ConfigError
 from lamperti.io import MODEL_NAME
 
+_TABLES = (".csv", ".tsv", ".txt", "")
+
 
 @contextmanager
 def output_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
@@ -22,8 +24,7 @@ def output_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
         raise ConfigError(f"--out {path} is a file; give a folder.")
     if (path / MODEL_NAME).exists() and not overwrite:
         raise ConfigError(f"{path} holds a model already. Choose another --out, or pass --overwrite.")
-    if not path.parent.is_dir():
-        raise ConfigError(f"the folder {path.parent} does not exist. Create it, or choose another --out.")
+    _check_folder(path.parent)
     hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         hidden.mkdir()
@@ -48,14 +49,28 @@ def check_output_file(path: Path, *inputs: Path) -> None:
     folder = path.absolute().parent
     if path.is_dir():
         raise ConfigError(f"--out {path} is a folder; give the name of a .csv file.")
-    if not folder.is_dir():
-        raise ConfigError(f"the folder {folder} does not exist. Create it, or choose another --out.")
+    _check_folder(folder)
     if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
         raise ConfigError(f"--out {path} is the data itself. Choose another name.")
     try:
         _probe(folder)
     except OSError as error:
         raise ConfigError(f"--out {path} cannot be written ({error.strerror}). Choose another place.") from None
+
+
+def check_table_file(path: Path, *inputs: Path) -> None:
+    """The same for a table, which is text: under the name of another kind of file nothing could open it."""
+    if path.suffix.lower() not in _TABLES:
+        raise ConfigError(f"--out {path} would hold text. Give a name that ends in .csv, or in .tsv for tabs.")
+    check_output_file(path, *inputs)
+
+
+def _check_folder(folder: Path) -> None:
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise ConfigError(f"{place} is a file, not a folder. Choose another --out.")
+    if not folder.is_dir():
+        raise ConfigError(f"the folder {folder} does not exist. Create it, or choose another --out.")
 
 
 def _probe(folder: Path) -> None:

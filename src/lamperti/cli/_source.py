@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -34,7 +34,7 @@ class Source:
         value: for long tables, the column of values (with --channel)
         axes: of a bare array: T, RT, TP or RTP (series R, times T, channels P)
         array: which of several arrays in an NPZ file
-        units: of the channels, as flow=ml/s,pressure=mmHg
+        units: of the channels, as flow=ml/s,pressure=mmHg; may be given several times
         time_unit: of numeric times
         codes: columns of booleans, categories or words to be numbered, separated by commas
         sort: put rows in order of time
@@ -59,7 +59,7 @@ class Source:
     value: str | None = None
     axes: str | None = None
     array: str | None = None
-    units: str | None = None
+    units: Annotated[list[str] | None, Parameter(negative=())] = None
     time_unit: str | None = None
     codes: str | None = None
     sort: bool = False
@@ -89,7 +89,7 @@ class Source:
             if name in given:
                 given[name] = _MARKS.get(given[name], given[name])
         if "units" in given:
-            given["units"] = _pairs(given["units"])
+            given["units"] = _pairs(",".join(given["units"]))
         if channels is not None:
             given.setdefault("columns", list(channels))
         return given
@@ -110,20 +110,28 @@ def as_arguments(options: Mapping[str, Any]) -> list[str]:
 
 
 _NOTHING = Source()
+_VALUE = r"""(?:"[^"]*"|'[^']*')"""
 _OPTION = re.compile(
     rf"\b({'|'.join(field.name for field in dataclasses.fields(ReadOptions))})"
-    r"""=(?:True\b|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w]*))"""
+    rf"=(?:True\b|(?P<values>{_VALUE}(?:(?:, {_VALUE})* or {_VALUE})?)|(?P<bare>\w*))"
 )
+_LIBRARY_ONLY = (", or a mask", ", or mark the cell as missing with a mask")  # ways out that a file has not
 
 
 def as_flags(text: str) -> str:
     """A message of the library in the words of the command line: drop_constant=True as --drop-constant."""
 
-    def flag(found: re.Match) -> str:
-        value = found["double"] or found["single"] or found["bare"] or ""
-        quoted = f'"{value}"' if re.search(r"[^\w.,-]", value) else value
-        return f"--{found[1].replace('_', '-')} {quoted}".rstrip()
+    def word(found: re.Match[str]) -> str:
+        value = found.group()[1:-1]
+        value = _WORDS.get(_MARKS.get(value, value), value)
+        return f'"{value}"' if re.search(r"[^\w.,-]", value) else value
 
+    def flag(found: re.Match) -> str:
+        value = re.sub(_VALUE, word, found["values"] or "") or found["bare"] or ""
+        return f"--{found[1].replace('_', '-')} {value}".rstrip()
+
+    for advice in _LIBRARY_ONLY:
+        text = text.replace(f"{advice}.", ".")
     return _OPTION.sub(flag, text)
 
 

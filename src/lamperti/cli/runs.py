@@ -31,7 +31,7 @@ def resume(
 
     Args:
         run: folder of the run
-        data: file of data, if it is no longer where it was; it is read as before unless options are given
+        data: file of data, if it is no longer where it was; it is read as before but for the options given
         figures: draw phase space, a forecast, drift and training when done
         json: print one JSON object when done
     """

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from lamperti import api
 from lamperti._errors import ConfigError
-from lamperti.cli._output import check_output_file
+from lamperti.cli._output import check_table_file
 from lamperti.cli._remembered import recording
 from lamperti.cli._say import say
 from lamperti.cli._source import Source
@@ -40,7 +40,7 @@ def forecast(
     Args:
         run: folder of a run, or a model file
         data: file of data that ends where the forecast begins
-        out: comma-separated file to write
+        out: file to write, as forecast.csv; tab-separated if it ends in .tsv
         horizon: steps ahead
         samples: paths drawn
         level: probability of the interval
@@ -49,10 +49,10 @@ def forecast(
     """
     if not 0.0 < level < 1.0:
         raise ConfigError(f"--level must lie between 0 and 1; got {level:g}.")
-    check_output_file(out, data)
+    check_table_file(out, data)
     result = load(run)
     parts, labels = [], []
-    for series in recording(run, data, source, result.names).read():
+    for series in recording(run, data, source, result.names, result.time_unit).read():
         labels.append(series.label)
         f = api.forecast(result, series, horizon=horizon, n_samples=samples, seed=seed)
         parts.append(_dated(f.columns(level), series))
@@ -74,14 +74,14 @@ def simulate(
 
     Args:
         run: folder of a run, or a model file
-        out: comma-separated file to write
+        out: file to write, as paths.csv; tab-separated if it ends in .tsv
         steps: samples of each path
         paths: how many
         seed: of the draws
         noise: add observation noise
         json: print one JSON object when done
     """
-    check_output_file(out)
+    check_table_file(out)
     s = api.simulate(load(run), n_steps=steps, n_paths=paths, seed=seed, observation_noise=noise)
     parts = [s.columns(i) for i in range(paths)]
     _write(out, parts, [str(i) for i in range(paths)], as_json=json, counted="path")
@@ -93,13 +93,13 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
     Args:
         run: folder of a run, or a model file
         data: file of data
-        out: comma-separated file to write
+        out: file to write, as states.csv; tab-separated if it ends in .tsv
         json: print one JSON object when done
     """
-    check_output_file(out, data)
+    check_table_file(out, data)
     result = load(run)
     parts, labels = [], []
-    for series in recording(run, data, source, result.names).read():
+    for series in recording(run, data, source, result.names, result.time_unit).read():
         labels.append(series.label)
         parts.append(_dated(api.embed(result, series).columns(), series))
     _write(out, parts, labels, as_json=json)

@@ -8,10 +8,13 @@ import numpy as np
 
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._typing import Bool, Float
+from lamperti.data.dates import DATES, moment
 
 EXACT_INTEGER = 2**53  # the largest up to which a float holds every integer
 _SORT = "Sort the rows, or read them with sort=True."
 _MERGE = 'Drop or merge the duplicate, or read with duplicates="first", "last" or "mean".'
+_FEW = 10  # rows, of which most may share a time by chance
+_CUT = ((86400.0, "hours"), (60.0, "seconds"), (1.0, "fractions of a second"))  # of dates
 
 
 def as_array(values: Any, what: str = "values") -> np.ndarray:
@@ -156,20 +159,44 @@ def as_times(times: Any, dt: Any, length: int) -> Float[np.ndarray, " T"]:
     if times is None:
         return np.arange(length) * _as_step(1.0 if dt is None else dt)
     array = np.asarray(times)
-    array = seconds(array) if array.dtype.kind == "M" else as_float_array(times, "times")
+    dated = array.dtype.kind == "M"
+    array = seconds(array) if dated else as_float_array(times, "times")
     if array.shape != (length,):
         raise SeriesError(f"times has shape {array.shape} for {length} samples. Give one time a sample.")
-    if not np.isfinite(array).all():
-        k = int(np.argmin(np.isfinite(array)))
-        raise SeriesError(f"times must be finite; row {k} has {array[k]}. Drop that row or fill in its time.")
-    steps = np.diff(array)
-    if (steps <= 0).any():
-        k = int(np.argmax(steps <= 0)) + 1
-        raise SeriesError(
-            f"times must increase; row {k} has {array[k]:.15g} after {array[k - 1]:.15g}. "
-            + (_SORT if steps[k - 1] < 0 else _MERGE)
-        )
+    check_increase(as_finite(array), DATES if dated else "")
     return array
+
+
+def as_finite(times: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
+    """The times, none of which may be NaN or infinite."""
+    if not np.isfinite(times).all():
+        k = int(np.argmin(np.isfinite(times)))
+        raise SeriesError(f"times must be finite; row {k} has {times[k]}. Drop that row or fill in its time.")
+    return times
+
+
+def check_increase(times: Float[np.ndarray, " T"], unit: str) -> None:
+    """Refuse finite times that do not increase; where they are dates, they are told as dates."""
+    steps = np.diff(times)
+    if (steps > 0).all():
+        return
+    k = int(np.argmax(steps <= 0)) + 1
+    this, last = (moment(t, unit) if unit == DATES else f"{t:.15g}" for t in (times[k], times[k - 1]))
+    advice = _SORT if steps[k - 1] < 0 else _shared(times, steps == 0, unit) or _MERGE
+    raise SeriesError(f"times must increase; row {k} has {this} after {last}. {advice}")
+
+
+def _shared(times: Float[np.ndarray, " T"], equal: Bool[np.ndarray, " K"], unit: str) -> str:
+    """What to do where most rows share their time with another: such times were cut short, no row came twice."""
+    sharing = int((np.append(equal, False) | np.append(False, equal)).sum())
+    if sharing <= len(times) / 2 or len(times) < _FEW:
+        return ""
+    cut = _CUT if unit == DATES else ()
+    lost = next((what for step, what in cut if not (times % step).any()), "last digits")
+    return (
+        f"{sharing} of {len(times)} rows share their time with another: the times have lost their {lost}. Export them "
+        "again, or give dt= instead of time=; if the rows are of several series, name the column that tells with id=."
+    )
 
 
 def _as_step(dt: Any) -> float:

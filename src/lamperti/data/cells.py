@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import date
 from numbers import Real
 from typing import Any
 
@@ -15,6 +16,8 @@ from lamperti.data.options import Missing
 
 _COMMA_NUMBER = re.compile(r"^[+-]?\d[\d.,' \u00a0]*$")
 _OFFSET = re.compile(r"(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})$", re.IGNORECASE)
+_ISO_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}.*)?)?$")
+_OTHER_DATE = re.compile(r"^(\d{1,2}([/.-])\d{1,2}\2\d{4}|\d{4}([/.])\d{1,2}\3\d{1,2})([T ,]+\d{1,2}:\d{2}.*)?$")
 _TIME_OF_DAY = re.compile(r"\d[T ]\d{2}(:?\d{2})?")
 
 
@@ -31,6 +34,8 @@ def numbers(
             f"column {name!r} holds {kind}, not numbers. Leave it out, or declare it: codes={name!r} numbers its "
             "values 0, 1, ..."
         )
+    if cells.dtype.kind == "M" and len(cells):
+        raise SeriesError(f"column {name!r}, row 0 holds {cells[0]}, {_complaint(name, date.min)}")
     if cells.dtype.kind == "O":
         values, declared = _objects(name, cells, missing)
     else:
@@ -46,7 +51,7 @@ def _objects(name: str, cells: np.ndarray, missing: Missing) -> tuple[np.ndarray
     good = np.array([_is_number(cell) for cell in cells]) | empty
     if not good.all():
         row = _first_bad(cells, ~good)
-        raise SeriesError(f"column {name!r}, row {row} holds {_shown(cells[row])}, {_complaint(cells[row])}")
+        raise SeriesError(f"column {name!r}, row {row} holds {_shown(cells[row])}, {_complaint(name, cells[row])}")
     integers = [abs(int(cell)) for cell in cells[~empty] if isinstance(cell, (int, np.integer))]
     warn_of_large_integers(f"column {name!r}", max(integers, default=0))
     values = np.full(len(cells), np.nan)
@@ -82,7 +87,14 @@ def _reads_as_float(text: str) -> bool:
     return True
 
 
-def _complaint(cell: Any) -> str:
+def _complaint(name: str, cell: Any) -> str:
+    if isinstance(cell, date) or (isinstance(cell, str) and _ISO_DATE.match(cell.strip())):
+        return f"which is a date. If these are the times, pass time={name!r}; if not, leave the column out by columns=."
+    if isinstance(cell, str) and _OTHER_DATE.match(cell.strip()):
+        return (
+            f"which looks like a date. If these are the times, pass time={name!r} and how they are written, as in "
+            'time_format="%d/%m/%Y %H:%M"; if not, leave the column out by columns=.'
+        )
     if isinstance(cell, complex):
         return "a complex number. Pass its real part, or both parts as two channels."
     if not isinstance(cell, str):
@@ -92,7 +104,7 @@ def _complaint(cell: Any) -> str:
     if _COMMA_NUMBER.match(cell.strip()):
         return (
             "which is not a number with a decimal point and no thousands separators. If the comma is the decimal mark "
-            'pass decimal=","; if a mark separates thousands pass thousands=",", "." or a space.'
+            'pass decimal=","; if a mark separates thousands pass thousands=",", "." or " ".'
         )
     return (
         "which is not a number. Mend the cell, declare the word as missing by missing=, or leave the column out by "

@@ -5,20 +5,22 @@ from datetime import UTC, datetime
 import numpy as np
 
 from lamperti._typing import Float
-from lamperti.data.series import DATES
 
+DATES = "s since 1970-01-01 UTC"  # the unit of times that were dates
 _NANOSECONDS = 2**63 / 1e9 - 1  # from 1970, in seconds: as far as pandas' and xarray's usual kind of date reaches
 
 
 def moment(time: float, unit: str) -> str:
     """One time in words.
 
-    >>> moment(0.0, DATES), moment(1821.0, "a")
-    ('1970-01-01 00:00:00 UTC', '1821')
+    >>> moment(0.0, DATES), moment(0.25, DATES), moment(1821.0, "a")
+    ('1970-01-01 00:00:00 UTC', '1970-01-01 00:00:00.25 UTC', '1821')
     """
     if unit == DATES:
         try:
-            return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            stamp = datetime.fromtimestamp(time, UTC)
+            fraction = f".{stamp.microsecond:06d}".rstrip("0").rstrip(".")
+            return f"{stamp:%Y-%m-%d %H:%M:%S}{fraction} UTC"
         except (ValueError, OverflowError, OSError):  # beyond the years that a date can have
             pass
     return f"{time:.10g}"

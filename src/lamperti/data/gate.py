@@ -11,7 +11,7 @@ import pandas as pd
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti._typing import Bool, Float
-from lamperti.data._checks import as_names, as_units
+from lamperti.data._checks import as_finite, as_names, as_units, check_increase
 from lamperti.data.cells import coded, labels, numbers, times
 from lamperti.data.mending import Samples, drop_constant, in_order, split_at_gaps
 from lamperti.data.options import TIME_COLUMNS, ReadOptions
@@ -151,6 +151,7 @@ def _one(label: str, rows: np.ndarray, channels: _Channels, clock: Clock, table:
     if clock.times is not None:
         samples = Samples(values, observed, clock.times[rows])
         (values, observed, stamps), repairs = in_order(samples, sort=options.sort, duplicates=options.duplicates)
+        check_increase(as_finite(stamps), clock.unit)
     step = table.dt if stamps is None and options.dt is None else options.dt
     series = Series(
         values,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from lamperti._errors import SeriesError
-from lamperti.data._checks import as_names, as_times
+from lamperti.data._checks import as_finite, as_names, check_increase
 from lamperti.data.cells import labels, numbers
 from lamperti.data.gate import check_column, read_clock, read_groups
 from lamperti.data.mending import Samples, in_order
@@ -48,7 +48,7 @@ def widen(table: Table, options: ReadOptions) -> tuple[Table, ReadOptions]:
             place = f"{options.id} {label}, {name}" if label else name
             if len(samples.values):
                 try:
-                    as_times(samples.times, None, len(samples.values))
+                    check_increase(as_finite(samples.times), clock.unit)
                 except SeriesError as error:
                     raise SeriesError(f"{place}: {error} (rows are counted within the channel)") from None
             repairs += [f"{place}: {note}" for note in notes]

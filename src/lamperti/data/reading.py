@@ -4,6 +4,7 @@ pandas takes half a second to import, so what needs it is imported where it is u
 """
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,10 @@ from lamperti.data.table import Table
 from lamperti.data.writing import write_csv
 
 __all__ = ["read", "read_csv", "write_csv"]
+
+# Rows of the file as messages name them; after sorting, or within one of several series, only those of cells are.
+_CELL = re.compile(r"^column '[^']*', row (\d+)")
+_ROW = re.compile(r"(?:^column '[^']*', |must increase; |must be finite; |first in )row (\d+)")
 
 
 def read(source: Any, **options: Any) -> list[Series]:
@@ -119,4 +124,17 @@ def _from_table(table: Table, options: ReadOptions) -> list[Series]:
 
     if table.settled:  # an id that is no dimension may still be a column
         options = replace(options, time=None, id=options.id if table.groups is None else None)
-    return series_of(*widen(table, options))
+    wide, chosen = widen(table, options)
+    try:
+        return series_of(wide, chosen)
+    except SeriesError as error:
+        raise SeriesError(f"{error}{_line(str(error), wide, chosen)}") from None
+
+
+def _line(message: str, table: Table, options: ReadOptions) -> str:
+    """Where the row of a message stands in a text file, which editors and spreadsheets count from 1."""
+    moved = options.id is not None or options.sort or options.duplicates != "refuse"
+    found = (_CELL if moved else _ROW).search(message)
+    if table.first_line is None or found is None:
+        return ""
+    return f" Row {found[1]} is line {int(found[1]) + table.first_line} of the file."

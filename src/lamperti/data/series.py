@@ -11,9 +11,9 @@ import numpy as np
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._typing import Bool, Float
 from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, as_units, check_finite
+from lamperti.data.dates import DATES
 from lamperti.data.index import times_of
 
-DATES = "s since 1970-01-01 UTC"
 _MIN_TRANSITIONS = 10
 _NEARLY_CONSTANT = 1e-6
 
@@ -277,9 +277,8 @@ def _check_varies(values: np.ndarray, name: str) -> None:
     if not values.size:
         raise SeriesError(f"column {name!r} has no observed value at all. Leave it out.")
     if values.min() == values.max():
-        raise SeriesError(
-            f"column {name!r} is constant ({values[0]:g} in all {values.size} observed samples). Leave it out."
-        )
+        found = f"{values[0]:g} in all {values.size} observed samples"
+        raise SeriesError(f"column {name!r} is constant ({found}). Leave it out, or read with drop_constant=True.")
     largest = np.abs(values).max()
     if largest < np.finfo(np.float64).tiny:
         warnings.warn(

@@ -25,6 +25,7 @@ class Table:
     dt: float | None = None  # a step that the source itself states
     absent: Mapping[str, np.ndarray] = field(default_factory=dict)  # True where the source has no such sample
     repairs: tuple[str, ...] = ()
+    first_line: int | None = None  # of a text file: the line of row 0, if each row is a line
 
     @property
     def length(self) -> int:

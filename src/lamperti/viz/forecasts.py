@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.dates import ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from lamperti._errors import ConfigError
 from lamperti._text import literal
 from lamperti._typing import Float
 from lamperti.data.correlation import e_folding_time
+from lamperti.data.dates import DATES, as_dates
 from lamperti.data.series import Series
 from lamperti.results import Forecast, Simulation
 from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, legend, new_figure, tidy
@@ -26,42 +28,42 @@ def forecast_fan(forecast: Forecast, context: Series, truth: Series | None = Non
     n_channels = len(forecast.names)
     figure = new_figure(10.0, 1.2 + 2.8 * n_channels)
     shown = context[-min(len(context), len(forecast.times)) :]
+    unit = context.time_unit
+    clock = "time (UTC)" if unit == DATES else f"time [{literal(unit)}]" if unit else "time"
+    units = forecast.units if any(forecast.units) else context.units
     for p, axes in enumerate(figure.subplots(n_channels, 1, squeeze=False, sharex=True)[:, 0]):
-        axes.plot(shown.times, shown.values[:, p], ".-", color=REAL, ms=3, lw=0.6, label="data")
-        _draw_fan(axes, forecast, p)
+        axes.plot(as_dates(shown.times, unit), shown.values[:, p], ".-", color=REAL, ms=3, lw=0.6, label="data")
+        _draw_fan(axes, forecast, as_dates(forecast.times, unit), p)
         if truth is not None:
-            axes.plot(
-                truth.times, truth.values[:, p], ".", color=REAL, ms=3, mfc="white", mew=0.6, label="what followed"
-            )
-        axes.axvline(context.times[-1], color=FAINT, lw=0.8, ls=":")
-        tidy(axes, y=literal(forecast.names[p]), x="time" if p == n_channels - 1 else "")
+            followed = as_dates(truth.times, unit), truth.values[:, p]
+            axes.plot(*followed, ".", color=REAL, ms=3, mfc="white", mew=0.6, label="what followed")
+        axes.axvline(as_dates(context.times[-1:], unit)[0], color=FAINT, lw=0.8, ls=":")
+        name = literal(forecast.names[p]) + (f" [{literal(units[p])}]" if units[p] else "")
+        tidy(axes, y=name, x=clock if p == n_channels - 1 else "")
         seen = [shown.values[:, p], forecast.quantile([0.005, 0.995])[..., p].ravel()]
         axes.set_ylim(*_limits(np.concatenate(seen if truth is None else [*seen, truth.values[:, p]])))
         axes.margins(x=0.01)
+    if unit == DATES:  # the day is told once, at the end of the axis
+        axis = figure.axes[-1].xaxis
+        axis.set_major_formatter(ConciseDateFormatter(axis.get_major_locator()))
+        axis.get_offset_text().set_fontsize(8)
+    title = f"Forecast of {len(forecast.times)} steps"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     first = figure.axes[0]
-    first.set_title(f"Forecast of {len(forecast.times)} steps", loc="left", fontsize=10.5, fontweight="bold")
-    legend(
-        first,
-        loc="lower left",
-        bbox_to_anchor=(0.16, 1.0),
-        ncols=7,
-        columnspacing=1.0,
-        handlelength=1.4,
-        borderaxespad=0.2,
-    )
+    # A row of its own between title and panel: beside the title it would run over it in a narrow panel.
+    legend(first, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=7, columnspacing=1.0, handlelength=1.4)
     return figure
 
 
-def _draw_fan(axes: Axes, forecast: Forecast, p: int) -> None:
+def _draw_fan(axes: Axes, forecast: Forecast, times: np.ndarray, p: int) -> None:
     for level, alpha in zip(_LEVELS, (0.14, 0.2, 0.3), strict=True):
         lower, upper = forecast.interval(level)
-        axes.fill_between(
-            forecast.times, lower[:, p], upper[:, p], color=LEARNED, alpha=alpha, lw=0, label=f"{level:.0%} interval"
-        )
+        label = f"{level:.0%} interval"
+        axes.fill_between(times, lower[:, p], upper[:, p], color=LEARNED, alpha=alpha, lw=0, label=label)
     for i, path in enumerate(forecast.samples[:_PATHS_SHOWN, :, p]):
         label = "sampled futures" if i == 0 else None
-        axes.plot(forecast.times, path, color=ACCENT, lw=0.6, alpha=0.75, label=label)
-    axes.plot(forecast.times, forecast.quantile(0.5)[:, p], color=LEARNED, lw=1.6, label="median")
+        axes.plot(times, path, color=ACCENT, lw=0.6, alpha=0.75, label=label)
+    axes.plot(times, forecast.quantile(0.5)[:, p], color=LEARNED, lw=1.6, label="median")
 
 
 def free_run(simulation: Simulation, series: Series | Sequence[Series], *, channel: int = 0) -> Figure:

@@ -151,7 +151,9 @@ def _parse(text: str, separator: str, options: ReadOptions) -> Table:
         if rounded:
             written = parsed(rounded, rounded).iloc[: len(frame)].map(lambda cell: _in_english(cell, options))
             columns |= {name: _exact(columns[name], written[name]) for name in rounded}
-    return Table(columns, named=not headless)
+    start = 1 if headless else 2
+    lines = text.count("\n", 0, len(text.rstrip())) + 1  # more than rows where a cell holds a line break
+    return Table(columns, named=not headless, first_line=start if lines == len(frame) + start - 1 else None)
 
 
 def _may_be_rounded(cells: np.ndarray) -> bool:
