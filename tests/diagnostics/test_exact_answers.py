@@ -10,8 +10,8 @@ import lamperti as lp
 from lamperti.data.holding import held_out_from
 from lamperti.data.scaling import Scaler
 from lamperti.diagnostics import fixed_points, whiteness
-from lamperti.diagnostics.caveats import of_training
 from lamperti.diagnostics.at_times import nearest
+from lamperti.diagnostics.caveats import of_training
 from lamperti.diagnostics.held_out import _known, changes, unseen
 from lamperti.diagnostics.long_run import stretches
 from lamperti.diagnostics.summary import how_it_ended
