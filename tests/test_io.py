@@ -93,7 +93,7 @@ def test_the_model_of_a_run_is_not_replaced_by_another(model_file, tmp_path):
         folder.finish(fitted.result())
     before = (run / "model.safetensors").read_bytes()
     for place in (run, run / "model.safetensors"):
-        with pytest.raises(lp.ModelFileError, match="is the folder of a run .* Choose another file"):
+        with pytest.raises(lp.ModelFileError, match=r"is the folder of a run .* Choose another file"):
             lp.save(lp.load(model_file), place)
     assert (run / "model.safetensors").read_bytes() == before
     lp.save(lp.load(model_file), run / "copy.safetensors")

@@ -256,20 +256,8 @@ def test_evaluate_scores_what_was_held_out(place, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "held-out part" in said and "time in" in said and "…" not in said
     header = next(line for line in said.splitlines() if "crps" in line)
-    assert header.split() == [
-        "steps",
-        "time",
-        "values",
-        "crps",
-        "climatology",
-        "persistence",
-        "in",
-        "50%",
-        "in",
-        "80%",
-        "in",
-        "90%",
-    ]
+    assert header.split()[:6] == ["steps", "time", "values", "crps", "climatology", "persistence"]
+    assert header.rstrip().endswith("in 50%  in 80%  in 90%")
     assert main([*command, "--horizon", "0"]) == 2
     assert "--horizon must be at least 1" in capsys.readouterr().err
 

@@ -179,8 +179,8 @@ def _is_whole(value: Any) -> bool:
 def _check_fitted(result: Any) -> None:
     if not isinstance(result, FitResult):
         raise ConfigError(
-            f"a fitted model must come first; got a {type(result).__name__}. Fit one with lamperti.fit(series), or load "
-            "it first: lamperti.load(path)."
+            f"a fitted model must come first; got a {type(result).__name__}. Fit one with lamperti.fit(series), or "
+            "load it first: lamperti.load(path)."
         )
 
 

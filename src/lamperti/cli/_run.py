@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from lamperti._errors import LampertiError, LampertiWarning
-from lamperti.cli._say import say
+from lamperti.cli._say import is_quiet, say
 from lamperti.cli._toml import to_toml
 from lamperti.data.files import atomic_write
 from lamperti.data.writing import write_csv
@@ -84,6 +85,7 @@ def conclude(result: FitResult, folder: Path, *, figures: bool, as_json: bool) -
         write_tables(result, folder)
     status = result.history.status
     if figures and status not in _EXIT_CODES:  # who pressed Ctrl-C does not want to wait
+        Console(stderr=True, highlight=False, quiet=is_quiet()).print("drawing figures")
         write_figures(result, folder / FIGURES)
     go_on = f" Go on with: lamperti resume {folder}" if status in _EXIT_CODES else ""
     say(f"{folder}: {summary(result)}.{go_on}", {"out": str(folder)} | training_facts(result), as_json=as_json)
