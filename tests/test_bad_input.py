@@ -18,6 +18,7 @@ def _with(value, at=7):
 
 
 SHORT = lp.ModelConfig(window=30, latent_dim=2)
+FORECAST = lp.Forecast(np.zeros((2, 3, 1)), np.zeros((2, 3, 2)), np.arange(3.0), ("y",), 1.0)
 
 LIBRARY = {
     "NaN undeclared": (lambda: lp.Series(_with(np.nan)), r"NaN .* row 7, column 'y'.*missing=\"nan\""),
@@ -41,6 +42,12 @@ LIBRARY = {
     "fit: four axes": (lambda: lp.fit(np.zeros((2, 2, 2, 2))), r"got shape \(2, 2, 2, 2\)"),
     "fit: shorter than the window": (lambda: lp.fit(GOOD[:20], SHORT), "window of 30 samples"),
     "fit: as long as the window": (lambda: lp.fit(GOOD[:30], SHORT), "at least 31 samples"),
+    "split at text": (lambda: lp.Series(GOOD).split("a"), "whole number of samples.* got 'a'"),
+    "split between samples": (lambda: lp.Series(GOOD).split(2.5), "whole number of samples"),
+    "split at nothing": (lambda: lp.Series(GOOD).split(None), "whole number of samples"),
+    "a number as names": (lambda: lp.Series(GOOD, names=3), "names must be text.* got 3"),
+    "a number as units": (lambda: lp.Series(GOOD, units=3), "units must be text.* got 3"),
+    "no channel selected": (lambda: lp.Series(GOOD).select([]), "no channel was named; the series has y"),
     "fit: mismatched channels": (
         lambda: lp.fit([lp.Series(GOOD), lp.Series(RNG.normal(size=(40, 2)))]),
         r"same channels .* series 1 has \(y0, y1\)",
@@ -55,6 +62,11 @@ WITH_A_MODEL = {
     "embed of other channels": (lambda r: lp.embed(r, RNG.normal(size=(1, 40, 3))), "this series has 3"),
     "drift at points of another dimension": (lambda r: r.drift(np.zeros(5)), "2 latent coordinates"),
     "start of another dimension": (lambda r: lp.simulate(r, start=np.zeros(5)), r"start must be .* \(5,\)"),
+    "start that is text": (lambda r: lp.simulate(r, start="a"), r"start must be .* got a str\. .* lamperti.embed"),
+    "start that is a series": (lambda r: lp.simulate(r, start=lp.Series(GOOD)), "got a Series"),
+    "start of too many axes": (lambda r: lp.simulate(r, start=np.zeros((1, 1, 2))), "start must be"),
+    "drift at text": (lambda r: r.drift("a"), "x must be latent points.* got a str"),
+    "diffusion at nothing": (lambda r: r.diffusion("a"), "x must be latent points"),
     "start that is not finite": (lambda r: lp.simulate(r, start=[np.nan, 0.0]), "finite states"),
 }
 OPTIONS = {
@@ -71,8 +83,43 @@ OPTIONS = {
     "no horizon": (lambda: lp.forecast(fitted.result(), GOOD, horizon=0), "horizon must be .* got 0"),
     "seed that is not whole": (lambda: lp.simulate(fitted.result(), seed=0.5), "seed must be a whole number"),
     "seed that is too large": (lambda: lp.FitConfig(seed=2**64), "FitConfig.seed"),
+    "no model to forecast with": (lambda: lp.forecast(None, GOOD), r"NoneType.* lamperti.load\(path\)"),
+    "a path to forecast with": (lambda: lp.forecast("m.safetensors", GOOD), r"got a str.* lamperti.load\(path\)"),
+    "no model to simulate": (lambda: lp.simulate(None), r"lamperti.load\(path\)"),
+    "no model to embed by": (lambda: lp.embed("m", GOOD), r"lamperti.load\(path\)"),
+    "horizon that is a truth value": (lambda: lp.forecast(fitted.result(), GOOD, horizon=True), "horizon must be"),
+    "a forecast larger than memory": (
+        lambda: lp.forecast(fitted.result(), GOOD, horizon=2_000_000_000),
+        "the forecast would take .* smaller horizon or n_samples",
+    ),
+    "a simulation larger than memory": (
+        lambda: lp.simulate(fitted.result(), n_steps=10**12),
+        "the simulation would take .* smaller n_steps or n_paths",
+    ),
+    "an option without its name": (lambda: lp.ModelConfig(3), r"go by name; got 3 .* ModelConfig\(latent_dim=3\)"),
+    "a level that is text": (lambda: FORECAST.interval("a"), "level must be a number .* got 'a'"),
+    "no level": (lambda: FORECAST.interval(None), "level must be a number"),
+    "a number as run": (lambda: lp.fit(GOOD, fitted.MODEL, run=3), "a path must be text .* got 3"),
+    "no run to resume": (lambda: lp.resume(None), "a path must be text"),
     "no samples": (lambda: lp.forecast(fitted.result(), GOOD, n_samples=-1), "n_samples must be"),
 }
+
+
+FILES_OF_MODELS = {
+    "nothing to load": (lambda: lp.load(None), "a path must be text .* got None"),
+    "nowhere to save": (lambda: lp.save(fitted.result(), None), "a path must be text .* got None"),
+    "arguments exchanged": (
+        lambda: lp.save("x", fitted.result()),
+        r"got a str first. Write lamperti.save\(result, path",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FILES_OF_MODELS)
+def test_what_cannot_be_a_model_file_is_a_model_file_error(case):
+    call, match = FILES_OF_MODELS[case]
+    with pytest.raises(lp.ModelFileError, match=match):
+        call()
 
 
 @pytest.mark.parametrize("case", LIBRARY)
@@ -94,6 +141,11 @@ def test_options_that_cannot_be_used_are_a_config_error(case):
     call, match = OPTIONS[case]
     with pytest.raises(lp.ConfigError, match=match):
         call()
+
+
+def test_a_start_far_from_the_states_of_the_data_is_told():
+    with pytest.warns(lp.LampertiWarning, match="start lies .* sds from the states of the training data"):
+        lp.simulate(fitted.result(), start=[1e6, 1e6], n_steps=3)
 
 
 def test_parts_that_do_not_go_together_are_refused_before_the_data_is_embedded(monkeypatch):

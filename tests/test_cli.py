@@ -25,6 +25,7 @@ from lamperti.cli._toml import to_toml
 from lamperti.data.options import ReadOptions
 from lamperti.data.series import DATES
 from lamperti.data.writing import write_csv
+from lamperti.fitting import _tell
 from lamperti.io import MODEL_NAME
 from lamperti.runs.commits import commit, committed
 from lamperti.runs.folder import new_run
@@ -405,6 +406,26 @@ def test_info_tells_what_the_numerical_guard_did(tmp_path, capsys):
     assert all(f"{n} × {kind} (first at iteration {4 + k})" in out for k, (kind, n) in enumerate(counts.items()))
     assert main(["info", str(tmp_path / "model"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["training"]["events"] == counts
+
+
+def test_info_of_a_training_that_was_cut_short_tells_that_its_noises_are_not_calibrated(tmp_path, capsys):
+    result = fitted.result()
+    fit = result.config.fit.model_copy(update={"calibrate": True})
+    history = dataclasses.replace(result.history, status="interrupted")
+    short = dataclasses.replace(result, history=history, config=dataclasses.replace(result.config, fit=fit))
+    lp.save(short, tmp_path / "model")
+    assert main(["info", str(tmp_path / "model")]) == 0
+    assert "noise were not calibrated" in " ".join(capsys.readouterr().out.split())
+    assert main(["info", str(tmp_path / "model"), "--json"]) == 0
+    assert "not calibrated" in json.loads(capsys.readouterr().out)["notes"][0]
+
+
+def test_what_comes_after_training_is_told(capsys):
+    with ProgressLine() as progress:
+        _tell(progress, "calibrating the noises")
+        _tell(print, "nothing that a plain function could say")
+    captured = capsys.readouterr()
+    assert captured.err == "calibrating the noises\n" and not captured.out
 
 
 def test_info_passes_over_damaged_lines_of_a_history(tmp_path, capsys):

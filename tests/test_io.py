@@ -20,6 +20,7 @@ import fitted
 import lamperti as lp
 from lamperti._params import realise
 from lamperti.io import _checksum, _structure
+from lamperti.runs.folder import new_run
 from lamperti.train.build import skeleton
 
 _RATE = "model.dynamics.q.rate"
@@ -83,6 +84,19 @@ def test_the_folder_of_a_run_stands_for_its_model(model_file):
     assert lp.load(model_file.parent).names == fitted.result().names
     lp.save(fitted.result(), model_file.parent)
     assert os.listdir(model_file.parent) == ["model.safetensors"]
+
+
+def test_the_model_of_a_run_is_not_replaced_by_another(model_file, tmp_path):
+    run = tmp_path / "run"
+    with new_run(run, overwrite=False) as folder:
+        folder.begin(fitted.result().config, fitted.data().series, fitted.result().model, None)
+        folder.finish(fitted.result())
+    before = (run / "model.safetensors").read_bytes()
+    for place in (run, run / "model.safetensors"):
+        with pytest.raises(lp.ModelFileError, match=r"is the folder of a run .* Choose another file"):
+            lp.save(lp.load(model_file), place)
+    assert (run / "model.safetensors").read_bytes() == before
+    lp.save(lp.load(model_file), run / "copy.safetensors")
 
 
 def test_a_model_with_realised_parameters_is_stored_as_it_is(tmp_path):

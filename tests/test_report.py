@@ -244,16 +244,22 @@ def test_the_command_writes_the_report_beside_the_model(place, capsys, monkeypat
     assert "does not say where its data came from. Give DATA." in capsys.readouterr().err
 
 
-def test_evaluate_scores_what_was_held_out(place, capsys):
+def test_evaluate_scores_what_was_held_out(place, capsys, monkeypatch):
     command = ["evaluate", str(place), str(place / "data.csv"), "--id", "who", "--origins", "4", "--samples", "40"]
     assert main([*command, "--horizon", "5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["data"] == "validation" and found["origins"] == 4
     rows = found["channels"]["y"]
-    assert [row["steps"] for row in rows] == [1, 2, 3, 5]
+    assert [row["steps"] for row in rows] == [1, 2, 3, 5] and {row["values"] for row in rows} == {4}
     assert all(row["crps"] > 0 and row["climatology"] > 0 and 0 <= row["coverage_90"] <= 1 for row in rows)
+    monkeypatch.setenv("COLUMNS", "80")
+    capsys.readouterr()
     assert main([*command, "--horizon", "5"]) == 0
-    assert "held-out part" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "held-out part" in said and "time in" in said and "…" not in said
+    header = next(line for line in said.splitlines() if "crps" in line)
+    assert header.split()[:6] == ["steps", "time", "values", "crps", "climatology", "persistence"]
+    assert header.rstrip().endswith("in 50%  in 80%  in 90%")
     assert main([*command, "--horizon", "0"]) == 2
     assert "--horizon must be at least 1" in capsys.readouterr().err
 

@@ -29,6 +29,11 @@ def test_the_summary_tells_data_model_training_and_noise():
     assert f"{kept.elbo:.4f}" in text and f"{kept.kl:.4f}" in text
 
 
+def test_a_result_shows_itself_in_a_line_without_arrays():
+    shown = repr(fitted.result())
+    assert "summary()" in shown and "array" not in shown and "kept" in shown and len(shown) < 200
+
+
 def test_an_embedding_is_a_table_by_time():
     e = lp.embed(fitted.result(), fitted.data().series[0])
     frame = e.to_dataframe()

@@ -3,13 +3,14 @@
 fit, resume, build: in `lamperti.fitting`.  forecast: check -> scale -> filter -> roll -> emit -> unscale.
 """
 
+import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamperti._errors import ConfigError, SeriesError
+from lamperti._errors import ConfigError, LampertiWarning, SeriesError
 from lamperti.data.matching import match_channels, warn_if_far, warn_if_starved
 from lamperti.data.series import Series, as_series_list, unit_of_durations
 from lamperti.data.windows import Batch, Track, whole
@@ -18,15 +19,18 @@ from lamperti.forecasting import Start, draw_drifts, emit, encode_context, filte
 from lamperti.model import Segment
 from lamperti.results import Embedding, FitResult, Forecast, Simulation
 from lamperti.train.loop import as_segment
+from lamperti.train.memory import check_memory, path_bytes
 
 __all__ = ["build", "embed", "fit", "forecast", "resume", "simulate"]
 
 _BUCKET = 64  # series are padded to multiples of this, so that few lengths are compiled
+_FAR = 10.0  # sds of the states of the data, from their mean: nothing was learned there
 _MAX_CONTEXT = 512  # samples of context that a forecast's filter runs over
 
 
 def embed(result: FitResult, series: Any) -> Embedding:
     """The state at every sample of a series, given all of the series: mean [T, D] and covariance [T, D, D]."""
+    _check_fitted(result)
     one = _matching(result, series)
     means, covs = [], []
     for track, rows in pieces(one, result.scaler):
@@ -54,7 +58,9 @@ def forecast(
     Each path has one drift function and one diffusion, drawn from the posterior (or their mean).
     start: "filter" runs the learned model over the context; "encoder" takes the encoder's last state (the paper).
     """
+    _check_fitted(result)
     _positive(horizon=horizon, n_samples=n_samples, n_particles=n_particles)
+    _check_room(result, n_samples, horizon, "the forecast", "horizon or n_samples")
     one = _matching(result, series)
     context = _context(pieces(one, result.scaler)[-1].track, result.model.encoder.lead)
     key_start, key_drift, key_roll, key_emit = jax.random.split(_random_key(seed), 4)
@@ -87,7 +93,9 @@ def simulate(
     drift_uncertainty: bool = True,
 ) -> Simulation:
     """Free-running paths. ``start``: latent states [D] or [n_paths, D]; by default states the data went through."""
+    _check_fitted(result)
     _positive(n_steps=n_steps, n_paths=n_paths)
+    _check_room(result, n_paths, n_steps, "the simulation", "n_steps or n_paths")
     key_start, key_drift, key_roll, key_emit = jax.random.split(_random_key(seed), 4)
     x = _start_states(result, start, n_paths, key_start)
     draws = draw_drifts(result.model, n=n_paths, uncertain=drift_uncertainty, key=key_drift)
@@ -132,20 +140,52 @@ def _start_states(result: FitResult, start: Any, n_paths: int, key) -> jax.Array
     if start is None:
         picked = jax.random.choice(key, len(result.states), (n_paths,), replace=len(result.states) < n_paths)
         return jnp.asarray(result.states)[picked]
-    x = np.atleast_2d(np.asarray(start, dtype=float))
     d = result.model.latent_dim
-    if x.shape[1] != d or x.shape[0] not in (1, n_paths) or not np.isfinite(x).all():
-        raise SeriesError(f"start must be finite states [{d}] or [{n_paths}, {d}]; got shape {np.shape(start)}.")
+    wanted = f"start must be finite states [{d}] or [{n_paths}, {d}]"
+    try:
+        x = np.atleast_2d(np.asarray(start, dtype=float))
+    except (TypeError, ValueError):
+        got = f"a {type(start).__name__}"
+        raise SeriesError(f"{wanted}; got {got}. States of a series: lamperti.embed(result, series).mean.") from None
+    if x.ndim != 2 or x.shape[1] != d or x.shape[0] not in (1, n_paths) or not np.isfinite(x).all():
+        raise SeriesError(f"{wanted}; got shape {np.shape(start)}.")
+    far = np.abs((x - result.states.mean(axis=0)) / (result.states.std(axis=0) + np.finfo(float).tiny)).max()
+    if far > _FAR:
+        warnings.warn(
+            f"start lies {far:.3g} sds from the states of the training data (result.states), where nothing was "
+            "learned: paths from there are guesses.",
+            LampertiWarning,
+            stacklevel=3,
+        )
     return jnp.broadcast_to(jnp.asarray(x), (n_paths, d))
 
 
 def _random_key(seed: int) -> jax.Array:
-    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+    if not _is_whole(seed) or not 0 <= seed < 2**63:
         raise ConfigError(f"seed must be a whole number from 0 to 2**63 - 1; got {seed!r}.")
     return jax.random.key(int(seed))
 
 
 def _positive(**values: int) -> None:
     for name, value in values.items():
-        if not isinstance(value, int | np.integer) or value < 1:
+        if not _is_whole(value) or value < 1:
             raise ConfigError(f"{name} must be a whole number of at least 1; got {value!r}.")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _check_fitted(result: Any) -> None:
+    if not isinstance(result, FitResult):
+        raise ConfigError(
+            f"a fitted model must come first; got a {type(result).__name__}. Fit one with lamperti.fit(series), or "
+            "load it first: lamperti.load(path)."
+        )
+
+
+def _check_room(result: FitResult, n_paths: int, n_steps: int, what: str, less: str) -> None:
+    width = result.model.latent_dim + len(result.names)
+    n_inducing = result.config.model.n_inducing
+    # Python's own integers, which do not overflow.
+    check_memory(path_bytes(n_paths=int(n_paths), n_steps=int(n_steps), width=width, n_inducing=n_inducing), what, less)

@@ -14,7 +14,13 @@ from lamperti.data.local import open_local
 class _Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def __init__(self, **values: Any):
+    def __init__(self, *unnamed: Any, **values: Any):
+        if unnamed:
+            first = next(iter(type(self).model_fields))
+            raise ConfigError(
+                f"options of {type(self).__name__} go by name; got {unnamed[0]!r} without one. Write for example "
+                f"{type(self).__name__}({first}={unnamed[0]!r})."
+            )
         try:
             super().__init__(**values)
         except ValidationError as error:
@@ -98,7 +104,9 @@ class FitConfig(_Config):
     seed: int = Field(default=0, ge=0, lt=2**63)
     max_iterations: int = Field(default=1500, ge=1)
     max_minutes: float | None = Field(
-        default=None, gt=0, description="stop (and anneal) by the clock as well; compiling not counted"
+        default=None,
+        gt=0,
+        description="stop (and anneal) by the clock as well; training only: compiling and calibration come on top",
     )
     batch_size: int = Field(default=16, ge=1, description="segments an iteration")
     segment_length: int = Field(default=100, ge=2, description="samples of a segment's chain")

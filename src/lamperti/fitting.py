@@ -63,7 +63,8 @@ def fit(
     """Learn a latent stochastic differential equation from one or many series.
 
     data: a Series, a list of them (ragged allowed), or an array [T], [R, T] or [R, T, P].
-    progress: called with each history record (ELBO terms, validation score, time left).
+    progress: called with each history record (ELBO terms, validation score, time left). If it has a method ``stage``,
+    that is called with a word on what comes after training.
     watch: called with every iteration and the model as it is then; copy what is to be kept of it.
     run: a folder that gets configuration, history, checkpoints and the model; `resume` goes on from it.
     overwrite: replace the run that is in the folder already.
@@ -145,6 +146,7 @@ def _learn(
     commit = None if folder is None else folder.commit
     trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
     if fit.calibrate and history.status not in ("interrupted", "terminated"):  # who stops training wants it back soon
+        _tell(progress, "calibrating the noises")
         held_out = None if validation is None else as_segment(validation)
         trained = calibrate(trained, as_segment(segments.cover(_CALIBRATION_SEGMENTS)), held_out)
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
@@ -165,6 +167,12 @@ def _learn(
     if folder is not None:
         folder.finish(result)
     return result
+
+
+def _tell(progress: Progress | None, stage: str) -> None:
+    tell = getattr(progress, "stage", None)
+    if callable(tell):
+        tell(stage)
 
 
 def _segments(walk: _Walk, lead: int) -> tuple[SegmentSet, Batch | None]:

@@ -25,7 +25,7 @@ from lamperti._errors import ModelFileError
 from lamperti._params import PositiveParam, realise
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data._checks import as_names
-from lamperti.data.files import atomic_write
+from lamperti.data.files import as_path, atomic_write
 from lamperti.data.scaling import Scaler
 from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
@@ -34,6 +34,7 @@ from lamperti.train.build import skeleton
 from lamperti.train.history import History, pack_history, unpack_history
 
 MODEL_NAME = "model.safetensors"  # of the model file in the folder of a run
+RUN_CONFIG = "config.json"  # what makes a folder that of a run
 SCHEMA = 2
 _FORMAT = "lamperti-model"
 _MOST_SAID = 200  # characters of what is wrong with a header, which may be as long as the file
@@ -48,15 +49,31 @@ _HISTORY = TypeAdapter(History)
 def save(result: FitResult, path: str | os.PathLike) -> None:
     """Write a fitted model to one file, whole or not at all.
 
-    ``path``: the file; in an existing folder, ``model.safetensors`` is written. Raises `ModelFileError`.
+    ``path``: the file; in an existing folder, ``model.safetensors`` is written. The folder of a run keeps its own
+    model. Raises `ModelFileError`.
 
     ```python
     lp.save(result, "lorenz.safetensors")
     ```
     """
+    if not isinstance(result, FitResult):
+        raise ModelFileError(
+            f"save takes a fitted model and then the path; got a {type(result).__name__} first. Write "
+            "lamperti.save(result, path)."
+        )
+    file = _file(path)
+    if file.name == MODEL_NAME and (file.parent / RUN_CONFIG).exists():
+        raise ModelFileError(
+            f"{file.parent} is the folder of a run (it has a {RUN_CONFIG}), whose model would be replaced. Choose "
+            "another file."
+        )
+    write_model(result, file)
+
+
+def write_model(result: FitResult, file: Path) -> None:
+    """Write a model file, in the folder of a run too."""
     from lamperti import __version__  # not yet known when this module is imported
 
-    file = _file(path)
     if _structure(result.model) != _structure(_skeleton(result.config.model, len(result.names), _is_real(result))):
         raise ModelFileError(
             "this model was put together by hand and does not follow its configuration, so it could not be rebuilt "
@@ -260,7 +277,7 @@ def _checksum(header: str, arrays: Arrays) -> str:
 
 
 def _file(path: str | os.PathLike) -> Path:
-    file = Path(path)
+    file = as_path(path, ModelFileError)
     return file / MODEL_NAME if file.is_dir() else file
 
 

@@ -35,7 +35,7 @@ class Config:
     fit: FitConfig
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FitResult:
     """A fitted model with everything needed to use it."""
 
@@ -50,8 +50,15 @@ class FitResult:
     repairs: tuple[str, ...] = ()  # what was done to the training data on request, a sentence each
     data: tuple[Series, ...] = ()  # what it was fitted to; empty for a model that was read from a file
 
+    def __repr__(self) -> str:
+        h = self.history
+        return (
+            f"FitResult({', '.join(self.names)}; {self.model.latent_dim} latent dimensions; {h.what_was_kept()}; "
+            "print(result.summary()) tells more)"
+        )
+
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and sd of the drift dx/dt at latent points x [..., D], per unit of the user's time."""
+        """Mean and sd of the drift dx/dt at latent points x [..., D], per unit of the user's time; NaN where x is."""
         points = self._points(x)
         mean, sd = (np.asarray(a) for a in drift_moments(self.model, jnp.asarray(points.reshape(-1, points.shape[-1]))))
         unit = self.scaler.time_unit
@@ -89,7 +96,13 @@ class FitResult:
         return self.to_dataframe().to_xarray()
 
     def _points(self, x) -> np.ndarray:
-        points = np.asarray(x, dtype=float)
+        try:
+            points = np.asarray(x, dtype=float)
+        except (TypeError, ValueError):
+            raise SeriesError(
+                f"x must be latent points, numbers [..., {self.model.latent_dim}]; got a {type(x).__name__}. States of "
+                "a series: lamperti.embed(result, series).mean."
+            ) from None
         if points.ndim == 0 or points.shape[-1] != self.model.latent_dim:
             raise SeriesError(
                 f"x must have {self.model.latent_dim} latent coordinates along its last axis; got shape {points.shape}."
@@ -158,8 +171,9 @@ class Forecast:
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Central interval: lower and upper ends, [H, P] each."""
-        if not 0.0 < level < 1.0:
-            raise ConfigError(f"level must lie between 0 and 1; got {level!r}.")
+        number = isinstance(level, int | float | np.integer | np.floating)
+        if not number or not 0.0 < level < 1.0:
+            raise ConfigError(f"level must be a number between 0 and 1, such as 0.9; got {level!r}.")
         lower, upper = self.quantile([0.5 - level / 2, 0.5 + level / 2])
         return lower, upper
 

@@ -9,6 +9,7 @@ import pytest
 import fitted
 import lamperti as lp
 from lamperti.diagnostics import Effort, diagnose, lyapunov
+from lamperti.diagnostics.at_times import samples_at
 from lamperti.diagnostics.caveats import caveats
 from lamperti.diagnostics.held_out import check_forecasts, trained_on, unseen
 from lamperti.diagnostics.residuals import as_one_segment
@@ -55,6 +56,41 @@ def test_persistence_carries_the_last_value_seen_over_a_gap():
     assert gappy is not None and np.isfinite(gappy.persistence).all()
     seen = check_forecasts(fitted.result(), fitted.data().series, horizon=5, n_origins=12, n_samples=40)
     assert seen is not None and np.abs(np.log(gappy.persistence / seen.persistence)).max() < 0.7
+
+
+def test_jittered_times_leave_every_horizon_with_scores():
+    rng = np.random.default_rng(4)
+    times = 0.1 * np.cumsum(1.0 + rng.uniform(-0.12, 0.12, 60))
+    series = [lp.Series(s.values, times=times) for s in fitted.data().series]
+    check = check_forecasts(fitted.result(), series, horizon=15, n_origins=12, n_samples=40)
+    assert check is not None and check.least == 6 and check.counts.min() >= 8
+    for score in (check.crps, check.climatology, check.persistence, *check.coverage.values()):
+        assert np.isfinite(score).all()
+    assert check.shown_horizons() == [1, 2, 3, 5, 10, 15]
+
+
+def test_scores_of_few_values_are_left_out_and_weigh_nothing(found):
+    counts = np.array([[4], [4], [3], [1], [1]])
+    score = np.array([[0.5], [1.0], [1.0], [np.nan], [np.nan]])
+    check = dataclasses.replace(found.forecasts, counts=counts, crps=score, coverage={0.9: score})
+    assert check.least == 2 and check.furthest == 3 and check.shown_horizons() == [1, 2, 3]
+    assert check.average_coverage(0.9) == pytest.approx((4 * 0.5 + 4 + 3) / 11)
+    assert check.why_not() == ""
+    assert "Persistence has no score" in dataclasses.replace(check, persistence=np.full((5, 1), np.nan)).why_not()
+    none = dataclasses.replace(check, counts=np.ones((5, 1), int))
+    assert none.shown_horizons() == [] and "No horizon" in none.why_not()
+
+
+def test_between_steps_a_path_moves_and_keeps_its_spread():
+    result, series = fitted.result(), fitted.data().series[0]
+    futures = lp.forecast(result, series, horizon=4, n_samples=2000)
+    late = np.array([[0.4], [-0.5], [0.0], [0.3]])
+    moved = samples_at(result, futures, late, seed=1)
+    np.testing.assert_array_equal(moved[:, 2], futures.samples[:, 2])
+    between = 0.5 * (futures.mean[0] + futures.mean[1])
+    error = 5 * futures.sd[1, 0] / np.sqrt(2000)
+    assert moved.mean(axis=0)[1] == pytest.approx(between, abs=error)
+    assert futures.sd[0, 0] * 0.9 < moved[:, 1].std() < futures.sd[1, 0] * 1.1
 
 
 def test_forecasts_are_checked_on_what_was_held_out(found):

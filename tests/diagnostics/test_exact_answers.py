@@ -10,8 +10,9 @@ import lamperti as lp
 from lamperti.data.holding import held_out_from
 from lamperti.data.scaling import Scaler
 from lamperti.diagnostics import fixed_points, whiteness
+from lamperti.diagnostics.at_times import nearest
 from lamperti.diagnostics.caveats import of_training
-from lamperti.diagnostics.held_out import _known, _on_steps, unseen
+from lamperti.diagnostics.held_out import _known, changes, unseen
 from lamperti.diagnostics.long_run import stretches
 from lamperti.diagnostics.summary import how_it_ended
 from lamperti.results import Config
@@ -125,9 +126,23 @@ def test_the_unseen_part_is_found_again_in_a_series_with_a_gap():
     assert [(one.times[0], one.times[-1]) for one in known] == [(0, 39), (200, 239)]
 
 
-def test_forecasts_are_compared_with_what_was_observed_near_their_steps():
-    truth = lp.Series([1.0, 2.0, 3.0, 4.0], times=[1.0, 2.1, 3.4, 4.0])
-    np.testing.assert_array_equal(_on_steps(truth, np.arange(1.0, 5.0), 1.0)[:, 0], [1.0, 2.0, np.nan, 4.0])
+def test_every_value_counts_at_its_nearest_step():
+    truth = lp.Series([1.0, 2.0, 3.0, 4.0, 5.0], times=[1.0, 2.1, 3.4, 3.8, 5.9])
+    found = nearest(truth, 0.0, 1.0, 5)
+    np.testing.assert_array_equal(found.values[:, 0], [1.0, 2.0, 3.0, 4.0, np.nan])
+    np.testing.assert_allclose(found.late[:, 0], [0.0, 0.1, 0.4, -0.2, np.nan])
+    twice = nearest(lp.Series([1.0, 2.0, 3.0], times=[0.6, 1.1, 1.3]), 0.0, 1.0, 2)
+    np.testing.assert_array_equal(twice.values[:, 0], [2.0, np.nan])  # of several at one step, the nearest
+
+
+def test_changes_are_taken_from_pairs_about_a_lag_apart_whatever_lies_between():
+    times = np.array([0.0, 1.1, 2.0, 3.5, 9.0])
+    series = lp.Series(np.array([0.0, 1.0, np.nan, 5.0, 7.0]), times=times, missing="nan")
+    (found,) = changes(series, 1.0, 0.25)
+    np.testing.assert_array_equal(found, [1.0])
+    (found,) = changes(series, 2.5, 0.25)
+    np.testing.assert_array_equal(found, [4.0])
+    assert changes(series, 100.0, 0.25)[0].size == 0
 
 
 def _history(scores, **parts):

@@ -51,3 +51,21 @@ def test_the_diagnosis_tells_what_happened_and_what_to_change():
     assert "natural_rate" in diagnosis(history, 20) and "natural_rate" not in diagnosis(history, 200)
     history.best_iteration = 10
     assert "(of iteration 10)" in diagnosis(history, 20) and "kernel_rate" in diagnosis(history, 20)
+
+
+def _scored(*scores: float, kept: int) -> History:
+    records = [dataclasses.replace(RECORD, iteration=100 * (k + 1), validation=v) for k, v in enumerate(scores)]
+    return History(records, best_iteration=kept, best_score=max(scores))
+
+
+def test_the_score_told_of_the_kept_state_is_its_own():
+    tie = _scored(0.1, 0.7109, 0.7073, kept=300)
+    assert tie.what_was_kept() == "iteration 300 kept, validation 0.7073 (best 0.7109 at 200)"
+    assert _scored(0.1, 0.7109, kept=200).what_was_kept() == "iteration 200 kept, validation 0.7109"
+    assert History().what_was_kept() == "not validated"
+
+
+def test_a_training_bound_is_not_called_a_validation_score():
+    bound = _scored(RECORD.elbo, RECORD.elbo, kept=200)
+    assert not bound.held_out
+    assert bound.what_was_kept() == "iteration 200 kept, training bound (nothing was held out) -1.5000"

@@ -17,6 +17,7 @@ class ProgressLine:
     def __init__(self) -> None:
         self.console = Console(stderr=True, highlight=False, markup=False, quiet=is_quiet())
         self.latest: Record | None = None
+        self.after = ""  # what goes on when training is done
         self.best = -float("inf")
         self.began = self.reported = time.monotonic()
         self.live = Live(get_renderable=self._line, console=self.console, refresh_per_second=2, transient=True)
@@ -35,7 +36,15 @@ class ProgressLine:
         if not self.console.is_terminal:
             self.console.print(self._describe(record, record.eta_seconds), soft_wrap=True)
 
+    def stage(self, what: str) -> None:
+        """Say what comes after training."""
+        self.after, self.reported = what, time.monotonic()
+        if not self.console.is_terminal:
+            self.console.print(what)
+
     def _line(self) -> Text:
+        if self.after:
+            return Text(f"{self.after} {clock(time.monotonic() - self.reported)}", style="dim")
         if self.latest is None:
             return Text(f"compiling (once for each new size) {clock(time.monotonic() - self.began)}", style="dim")
         left = self.latest.eta_seconds - (time.monotonic() - self.reported)

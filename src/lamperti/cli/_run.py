@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from lamperti._errors import LampertiError, LampertiWarning
-from lamperti.cli._say import say
+from lamperti.cli._say import is_quiet, say
 from lamperti.cli._toml import to_toml
 from lamperti.data.files import atomic_write
 from lamperti.data.writing import write_csv
 from lamperti.diagnostics.summary import guard_events, how_it_ended
-from lamperti.io import MODEL_NAME, save
+from lamperti.io import MODEL_NAME, write_model
 from lamperti.results import FitResult
 from lamperti.runs.commits import committed
 from lamperti.runs.folder import CHECKPOINTS, FIGURES
@@ -27,7 +28,7 @@ _EXIT_CODES = {"interrupted": 130, "terminated": 143}
 def write_run(result: FitResult, folder: Path) -> None:
     """model.safetensors, history.csv and config.toml, which ``lamperti fit --config`` reads."""
     write_tables(result, folder)
-    save(result, folder / MODEL_NAME)
+    write_model(result, folder / MODEL_NAME)
 
 
 def write_tables(result: FitResult, folder: Path) -> None:
@@ -84,6 +85,7 @@ def conclude(result: FitResult, folder: Path, *, figures: bool, as_json: bool) -
         write_tables(result, folder)
     status = result.history.status
     if figures and status not in _EXIT_CODES:  # who pressed Ctrl-C does not want to wait
+        Console(stderr=True, highlight=False, quiet=is_quiet()).print("drawing figures")
         write_figures(result, folder / FIGURES)
     go_on = f" Go on with: lamperti resume {folder}" if status in _EXIT_CODES else ""
     say(f"{folder}: {summary(result)}.{go_on}", {"out": str(folder)} | training_facts(result), as_json=as_json)
@@ -99,8 +101,7 @@ def summary(result: FitResult) -> str:
     """One sentence on how training ended."""
     h = result.history
     last = h.records[-1].iteration if h.records else 0
-    kept = f"best validation {h.best_score:.4f}, iteration {h.best_iteration} kept" if h.records else "not validated"
-    return f"{last} iterations in {h.seconds:.0f} s ({how_it_ended(h.status)}), {kept}"
+    return f"{last} iterations in {h.seconds:.0f} s ({how_it_ended(h.status)}), {h.what_was_kept()}"
 
 
 def guard_summary(history: History) -> str:
@@ -116,6 +117,7 @@ def training_facts(result: FitResult) -> dict[str, Any]:
         "iterations": h.records[-1].iteration if h.records else 0,
         "best_iteration": h.best_iteration,
         "best_score": h.best_score,
+        "kept_score": None if h.kept is None else h.kept.validation,
         "seconds": h.seconds,
         "events": h.counts(),
     }

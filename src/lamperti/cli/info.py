@@ -16,6 +16,7 @@ from lamperti._text import visible
 from lamperti.cli._run import guard_summary, summary, training_facts
 from lamperti.cli._say import say_json
 from lamperti.data.series import unit_of_durations
+from lamperti.diagnostics.caveats import of_training
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.io import MODEL_NAME, load
 from lamperti.results import FitResult
@@ -64,6 +65,9 @@ def _rows(result: FitResult) -> dict[str, Any]:
         rows["observation noise"] = ", ".join(f"{n} {s:.3g}" for n, s in zip(result.names, noise, strict=True))
     if result.repairs:
         rows["repairs"] = "; ".join(result.repairs)
+    notes = _notes(result)
+    if notes:
+        rows["notes"] = " ".join(notes)
     return rows
 
 
@@ -84,7 +88,13 @@ def _facts(result: FitResult) -> dict[str, Any]:
         "diffusion_sd": sd.tolist(),
         "noise_sd": None if noise is None else noise.tolist(),
         "training": training_facts(result),
+        "notes": _notes(result),
     }
+
+
+def _notes(result: FitResult) -> list[str]:
+    """What the course of training raises."""
+    return [caveat.text for caveat in of_training(result.history, calibrates=result.config.fit.calibrate)]
 
 
 def _unfinished(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -128,36 +129,57 @@ def evaluate(
         _print(check)
 
 
+def _coverage(level: float) -> str:
+    return f"coverage_{level:.0%}".rstrip("%")
+
+
 def _rows(check: ForecastCheck, p: int) -> list[dict[str, float]]:
     return [
         {
             "steps": h,
             "time": h * check.step,
+            "values": int(check.counts[h - 1, p]),
             "crps": float(check.crps[h - 1, p]),
             "climatology": float(check.climatology[h - 1, p]),
             "persistence": float(check.persistence[h - 1, p]),
-            **{f"coverage_{level:.0%}".rstrip("%"): float(check.coverage[level][h - 1, p]) for level in LEVELS},
+            **{_coverage(level): float(check.coverage[level][h - 1, p]) for level in LEVELS},
         }
         for h in check.shown_horizons()
     ]
 
 
 def _print_json(check: ForecastCheck) -> None:
-    about = {"origins": check.origins, "data": "validation" if check.validation else "new", "notes": check.remarks}
+    about = {"origins": check.origins, "data": "validation" if check.validation else "new", "notes": _notes(check)}
+    about |= {"time_unit": check.time_unit, "least_values": check.least}
+    about |= {f"average_{_coverage(level)}": check.average_coverage(level) for level in LEVELS}
     say_json({**about, "channels": {name: _rows(check, p) for p, name in enumerate(check.names)}})
+
+
+def _notes(check: ForecastCheck) -> list[str]:
+    return [*check.remarks, *filter(None, [check.why_not()])]
 
 
 def _print(check: ForecastCheck) -> None:
     console = Console(highlight=False, markup=False)
     kind = "the held-out part of the training data" if check.validation else "data new to the model"
     console.print(f"forecasts from {check.origins} origins in {kind}; CRPS, lower is better", soft_wrap=True)
-    for remark in check.remarks:
-        console.print(visible(f"note: {remark}"), soft_wrap=True)
+    unit = check.time_unit or "the units of the data's times"
+    console.print(f"time in {unit}; in 50%, 80%, 90%: share of values inside the intervals", soft_wrap=True)
+    for note in _notes(check):
+        console.print(visible(f"note: {note}"), soft_wrap=True)
     for p, name in enumerate(check.names):
         rows = _rows(check, p)
-        table = Table(title=visible(name), title_justify="left", box=None)
-        for column in rows[0]:
-            table.add_column(column.replace("_", " "), justify="right")
+        table = Table(title=visible(name), title_justify="left", box=None, pad_edge=False)
+        for column in rows[0] if rows else ():
+            percent = column.startswith("coverage_")
+            header = f"in {column.removeprefix('coverage_')}%" if percent else column
+            table.add_column(header, justify="right", no_wrap=True)
         for row in rows:
-            table.add_row(*(f"{v:.0%}" if k.startswith("coverage") else f"{v:.4g}" for k, v in row.items()))
+            table.add_row(*(_cell(k, v) for k, v in row.items()))
         console.print(table)
+
+
+def _cell(column: str, value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.0%}" if column.startswith("coverage_") else f"{value:.4g}"

@@ -1,7 +1,7 @@
 """Turns what users pass as values, times, masks and names into clean arrays, or says what is wrong where."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,11 +107,20 @@ def as_matrix(values: Any) -> Float[np.ndarray, "T P"]:
     return array
 
 
+def as_texts(given: Any, what: str) -> tuple[Any, ...]:
+    """One text or several as a tuple; what holds none is refused."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise SeriesError(f"{what} must be text, or a list with one a channel; got {given!r}.")
+    return tuple(given)
+
+
 def as_names(names: Sequence[str] | str | None, n_channels: int) -> tuple[str, ...]:
     """Channel names: unique, not empty, one a channel; y, or y0, y1, ... when not given."""
     if names is None:
         return ("y",) if n_channels == 1 else tuple(f"y{i}" for i in range(n_channels))
-    names = (names,) if isinstance(names, str) else tuple(names)
+    names = as_texts(names, "names")
     if len(names) != n_channels:
         raise SeriesError(f"names has {len(names)} entries for {n_channels} channels. Give one name a channel.")
     for i, name in enumerate(names):
@@ -123,6 +132,24 @@ def as_names(names: Sequence[str] | str | None, n_channels: int) -> tuple[str, .
     return names
 
 
+def chosen(names: Any, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Some of the names that are known, as asked for."""
+    wanted = as_texts(names, "names")
+    if not wanted:
+        raise SeriesError(f"no channel was named; the series has {', '.join(known)}. Name at least one.")
+    as_names(wanted, len(wanted))
+    for name in wanted:
+        if name not in known:
+            raise SeriesError(f"there is no channel {name!r}; the series has {', '.join(known)}.")
+    return wanted
+
+
+def check_place(at: Any) -> None:
+    """Refuse what is no place to split a series at."""
+    if not isinstance(at, (int, np.integer)) or isinstance(at, bool):
+        raise SeriesError(f"a series is split at a whole number of samples, such as 100 or -20; got {at!r}.")
+
+
 def as_units(units: Mapping[str, str] | Sequence[str] | str | None, names: tuple[str, ...]) -> tuple[str, ...]:
     """One unit a channel, "" where unknown; a mapping from names may leave some out."""
     if units is None:
@@ -132,7 +159,7 @@ def as_units(units: Mapping[str, str] | Sequence[str] | str | None, names: tuple
         if unknown:
             raise SeriesError(f"units names a channel {unknown[0]!r}; the channels are {', '.join(names)}.")
         units = [units.get(name, "") for name in names]
-    units = (units,) if isinstance(units, str) else tuple(units)
+    units = as_texts(units, "units")
     if len(units) != len(names) or not all(isinstance(unit, str) for unit in units):
         raise SeriesError(f"units must be one text a channel ({', '.join(names)}); got {units!r}.")
     return units

@@ -4,6 +4,16 @@ import os
 import re
 import secrets
 from pathlib import Path
+from typing import Any
+
+from lamperti._errors import LampertiError
+
+
+def as_path(path: Any, error: type[LampertiError]) -> Path:
+    """A path as it was given; what is none is an ``error``."""
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise error(f"a path must be text or a pathlib.Path; got {path!r}. Give the name of a file or a folder.")
+    return Path(path)
 
 
 def atomic_write(path: str | os.PathLike, content: bytes) -> None:

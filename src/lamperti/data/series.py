@@ -10,6 +10,7 @@ import numpy as np
 
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._typing import Bool, Float
+from lamperti.data import _checks
 from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, as_units, check_finite
 from lamperti.data.dates import DATES
 from lamperti.data.index import times_of
@@ -142,17 +143,14 @@ class Series:
 
     def select(self, names: Sequence[str] | str) -> "Series":
         """The channels of these names, in this order."""
-        wanted = (names,) if isinstance(names, str) else tuple(names)
-        as_names(wanted, len(wanted))
-        for name in wanted:
-            if name not in self.names:
-                raise SeriesError(f"there is no channel {name!r}; the series has {', '.join(self.names)}.")
+        wanted = _checks.chosen(names, self.names)
         index = [self.names.index(name) for name in wanted]
         units = tuple(self.units[i] for i in index)
         return self._replace(values=self.values[:, index], mask=self.mask[:, index], names=wanted, units=units)
 
     def split(self, at: int) -> tuple["Series", "Series"]:
         """The first ``at`` samples and the rest; negative ``at`` counts from the end."""
+        _checks.check_place(at)
         return self[:at], self[at:]
 
     def __repr__(self) -> str:

@@ -101,6 +101,8 @@ def _forecasts(found: "Diagnostics") -> Iterator[Caveat]:
         return
     for remark in check.remarks:
         yield Caveat("forecast warning", f"Forecasts warned: {remark}")
+    if not check.furthest:
+        yield Caveat("too few values", check.why_not())
     covered = check.average_coverage(0.9)
     # Origins overlap and horizons hang together: the error of the mean is that of the origins alone, at best.
     margin = max(_COVERAGE_OFF, 2 * np.sqrt(0.09 / check.origins))

@@ -6,18 +6,17 @@ Notation   R origins, from which H steps are forecast; truth [R, H, P], NaN wher
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from lamperti import api
-from lamperti._errors import LampertiWarning, SeriesError
-from lamperti.baselines import Persistence
+from lamperti._errors import LampertiWarning
 from lamperti.data.holding import held_out_from
 from lamperti.data.scaling import Scaler
-from lamperti.data.series import Series
+from lamperti.data.series import Series, unit_of_durations
+from lamperti.diagnostics.at_times import nearest, samples_at
 from lamperti.evaluation import scores
 from lamperti.evaluation.climatology import Climatology
 from lamperti.results import FitResult, Forecast
@@ -28,7 +27,8 @@ _CONTEXT = 256
 _SHOWN = 3  # fans kept whole
 _SAME = 1e-9
 _KIND = 24  # letters at the start of a warning that tell its kind
-_NEAR = 0.25  # of a step: what was observed within is compared with the forecast of that step
+_NEAR = 0.25  # of a step: two values as far apart as a horizon, give or take this, show a change over it
+_ENOUGH = 10  # values that a score is given for; half of the origins where that is less
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,16 @@ class Fan:
 
 @dataclass(frozen=True, eq=False)
 class ForecastCheck:
-    """Scores of forecasts by horizon (row h - 1 is h steps ahead) and channel; NaN where too little was observed."""
+    """Scores of forecasts by horizon (row h - 1 is h steps ahead) and channel; NaN where fewer than ``least`` values
+    were observed. Each value counts at its nearest step, and is compared with the forecast of its own time."""
 
     origins: int
     validation: bool
     """True: the part of the training data that was held out to stop and select. False: data new to the model."""
     step: float
     names: tuple[str, ...]
+    counts: Int[np.ndarray, "H P"]
+    """How many values the scores are of, at most one an origin."""
     crps: Float[np.ndarray, "H P"]
     climatology: Float[np.ndarray, "H P"]
     persistence: Float[np.ndarray, "H P"]
@@ -58,17 +61,50 @@ class ForecastCheck:
     fans: tuple[Fan, ...]
     remarks: tuple[str, ...] = ()
     """What the forecasts warned of, each kind once."""
+    time_unit: str = ""
 
     @property
     def horizons(self) -> int:
         return len(self.crps)
 
+    @property
+    def least(self) -> int:
+        """Values without which there is no score."""
+        return least_values(self.origins)
+
+    @property
+    def furthest(self) -> int:
+        """The last horizon (steps) with a score; 0 where there is none."""
+        return max(self._scored(), default=0)
+
     def shown_horizons(self) -> list[int]:
-        """A few horizons (steps) for a table."""
-        return [h for h in (1, 2, 3, 5, 10, 20, 50, 100) if h < self.horizons] + [self.horizons]
+        """A few horizons (steps) for a table, of those with a score."""
+        chosen = {1, 2, 3, 5, 10, 20, 50, 100, self.furthest}
+        return [h for h in self._scored() if h in chosen]
 
     def average_coverage(self, level: float) -> float:
-        return float(np.nanmean(self.coverage[level]))
+        """Over all values of the horizons with a score; NaN where there is none."""
+        found = self.coverage[level]
+        weight = np.where(np.isnan(found), 0, self.counts)
+        return float(np.sum(np.nan_to_num(found) * weight) / weight.sum()) if weight.any() else np.nan
+
+    def why_not(self) -> str:
+        """A sentence on scores that are lacking; empty where none is."""
+        if not self.furthest:
+            return f"No horizon has the {self.least} observed values that a score needs."
+        if np.isnan(self.persistence).all():
+            return (
+                "Persistence has no score: outside the part that was forecast, the data shows too few changes over "
+                "these horizons."
+            )
+        return ""
+
+    def _scored(self) -> list[int]:
+        return [h for h in range(1, self.horizons + 1) if (self.counts[h - 1] >= self.least).any()]
+
+
+def least_values(origins: int) -> int:
+    return max(1, min(_ENOUGH, -(-origins // 2)))
 
 
 def trained_on(result: FitResult, series: Sequence[Series]) -> bool:
@@ -123,7 +159,7 @@ def check_forecasts(
     room = [(span.stop - start) // 2 for span, start in zip(spans, starts, strict=True)]
     ahead = min(horizon or _HORIZON, max([1, *room]))
     places = [
-        (span.series, origin)
+        (span.series, origin, span.stop)
         for span, start in zip(spans, starts, strict=True)
         for origin in range(max(start, 2), span.stop - ahead + 1)
     ]
@@ -131,46 +167,44 @@ def check_forecasts(
         return None
     places = [places[j] for j in np.unique(np.linspace(0, len(places) - 1, n_origins).round().astype(int))]
     # One length for all contexts: every other length would be compiled anew.
-    length = min(_CONTEXT, *(origin for _, origin in places))
-    fans = []
+    length = min(_CONTEXT, *(origin for _, origin, _ in places))
+    step = result.scaler.time_unit
+    fans, members, truths = [], [], []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LampertiWarning)
-        for number, (i, origin) in enumerate(places):
+        for number, (i, origin, stop) in enumerate(places):
             context = series[i][origin - length : origin]
             futures = api.forecast(result, context, horizon=ahead, n_samples=n_samples, seed=seed + number)
-            fans.append(Fan(futures, context, series[i][origin : origin + ahead]))
-    samples = np.stack([fan.forecast.samples for fan in fans])
-    truth = np.stack([_on_steps(fan.truth, fan.forecast.times, result.scaler.time_unit) for fan in fans])
+            end = int(np.searchsorted(series[i].times[:stop], context.times[-1] + (ahead + 0.5) * step))
+            fan = Fan(futures, context, series[i][origin : max(end, origin + 1)])
+            observed = nearest(fan.truth, context.times[-1], step, ahead)
+            members.append(samples_at(result, futures, observed.late, seed + number))
+            truths.append(observed.values)
+            fans.append(fan)
+    samples, truth = np.stack(members), np.stack(truths)
     validation = trained_on(result, series)
     known = _known(series, spans) if validation else list(series)
+    least = least_values(len(fans))
     return ForecastCheck(
         origins=len(fans),
         validation=validation,
-        step=result.scaler.time_unit,
+        step=step,
         names=result.names,
-        crps=_mean(scores.crps(samples, truth)),
-        climatology=_mean(Climatology.of_series(known).crps(truth)),
-        persistence=_mean(_persistence(known, fans, ahead, n_samples, truth)),
-        coverage={level: _mean(scores.covered(samples, truth, level)) for level in LEVELS},
+        counts=np.sum(~np.isnan(truth), axis=0),
+        crps=_mean(scores.crps(samples, truth), least),
+        climatology=_mean(Climatology.of_series(known).crps(truth), least),
+        persistence=_mean(_persistence(known, fans, step, n_samples, truth, seed), least),
+        coverage={level: _mean(scores.covered(samples, truth, level), least) for level in LEVELS},
         pit=scores.pit(samples, truth, seed=seed),
         remarks=_distinct([str(w.message) for w in caught if issubclass(w.category, LampertiWarning)]),
         fans=tuple(fans[j] for j in np.unique(np.linspace(0, len(fans) - 1, _SHOWN).round().astype(int))),
+        time_unit=unit_of_durations(result.time_unit),
     )
 
 
 def _distinct(messages: list[str]) -> tuple[str, ...]:
     """The first of each kind: many origins warn of the same with other numbers."""
     return tuple({message[:_KIND]: message for message in reversed(messages)}.values())
-
-
-def _on_steps(truth: Series, times: Float[np.ndarray, " H"], step: float) -> Float[np.ndarray, "H P"]:
-    """What was observed near the times of a forecast, which go by the usual step; NaN where nothing was."""
-    found = np.full((len(times), truth.n_channels), np.nan)
-    place = (truth.times - times[0]) / step
-    near = np.round(place).astype(int)
-    usable = (np.abs(place - near) <= _NEAR) & (near < len(times))
-    found[near[usable]] = truth.values[usable]
-    return found
 
 
 def _known(series: Sequence[Series], spans: Sequence[Span]) -> list[Series]:
@@ -185,27 +219,35 @@ def _known(series: Sequence[Series], spans: Sequence[Span]) -> list[Series]:
     return found
 
 
-def _persistence(known: list[Series], fans: list[Fan], ahead: int, n_samples: int, truth: np.ndarray) -> np.ndarray:
-    """CRPS of the last value seen, dressed in the changes of the known data; NaN where no stretch of that is whole for
-    long enough, or where a context saw nothing of a channel."""
-    try:
-        fitted = Persistence(ahead).fit([part for one in known for part in _whole(one)], seed=0)
-        members = [fitted.forecast(_last_seen(f.context), ahead, n_samples, seed=i) for i, f in enumerate(fans)]
-    except SeriesError:
-        return np.full(truth.shape, np.nan)
-    return scores.crps(np.stack(members), truth)
+def _persistence(
+    known: list[Series], fans: list[Fan], step: float, n_samples: int, truth: np.ndarray, seed: int
+) -> np.ndarray:
+    """CRPS of the last value seen, dressed in the changes of the known data over each horizon; NaN where those show
+    none, or where a context saw nothing of a channel."""
+    rng = np.random.default_rng(seed)
+    last = np.concatenate([_last_seen(fan.context) for fan in fans])
+    members = np.repeat(last[:, None, None], truth.shape[1], axis=2) + np.zeros((1, n_samples, 1, 1))
+    for h in range(truth.shape[1]):
+        found = [changes(one, (h + 1) * step, _NEAR * step) for one in known]
+        for p in range(truth.shape[2]):
+            seen = np.concatenate([one[p] for one in found]) if found else np.empty(0)
+            drawn = rng.choice(seen, (len(fans), n_samples)) if len(seen) > 1 else np.nan
+            members[:, :, h, p] += drawn
+    whole = ~np.isnan(members).any(axis=1)
+    return scores.crps(members, np.where(whole, truth, np.nan))
 
 
-def _whole(series: Series) -> list[Series]:
-    """The stretches of a series that were observed throughout, at its usual step."""
-    if series.length < 2:
-        return []
-    usual = np.abs(series.steps - series.dt) <= _NEAR * series.dt
-    seen = np.all(series.mask, axis=1)
-    joined = seen[1:] & seen[:-1] & usual
-    cuts = [0, *(np.flatnonzero(~joined) + 1), series.length]
-    parts = [series[a:b] for a, b in pairwise(cuts) if b > a + 1]
-    return [part for part in parts if part.is_regular]
+def changes(series: Series, lag: float, near: float) -> list[np.ndarray]:
+    """By channel: by how much it changed between observed values that are ``lag`` apart, give or take ``near``."""
+    found = []
+    for values, seen in zip(series.values.T, series.mask.T, strict=True):
+        t, y = series.times[seen], values[seen]
+        right = np.searchsorted(t, t + lag).clip(max=len(t) - 1)
+        left = (right - 1).clip(min=0)
+        closer = np.where(t[right] - (t + lag) <= (t + lag) - t[left], right, left) if len(t) else right
+        apart = np.abs(t[closer] - t - lag) <= near
+        found.append((y[closer] - y)[apart])
+    return found
 
 
 def _last_seen(context: Series) -> Float[np.ndarray, "1 P"]:
@@ -213,7 +255,8 @@ def _last_seen(context: Series) -> Float[np.ndarray, "1 P"]:
     return np.array([[one[0] if len(one) else np.nan for one in last]])
 
 
-def _mean(score: Float[np.ndarray, "R H P"]) -> Float[np.ndarray, "H P"]:
-    """Over origins; NaN where nothing was observed at any of them."""
+def _mean(score: Float[np.ndarray, "R H P"], least: int) -> Float[np.ndarray, "H P"]:
+    """Over origins; NaN where fewer than ``least`` were observed."""
     known = ~np.isnan(score)
-    return np.where(known, score, 0.0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+    count = known.sum(axis=0)
+    return np.where(known, score, 0.0).sum(axis=0) / np.where(count >= least, count, np.nan)

@@ -54,7 +54,9 @@ def summarise(result: FitResult) -> Summary:
     points = fixed_points(result.drift, result.states, unit, n_starts=_STARTS)
     if points:
         tables.append(_points(points))
-    notes = [caveat.text for caveat in of_training(result.history, calibrates=result.config.fit.calibrate)]
+    chosen_blindly = result.history.records and not result.history.held_out
+    notes = ["Nothing was held out: states were chosen by the training bound."] if chosen_blindly else []
+    notes += [caveat.text for caveat in of_training(result.history, calibrates=result.config.fit.calibrate)]
     return Summary(tuple(_facts(result)), tuple(tuple(t) for t in tables), tuple(notes))
 
 
@@ -90,12 +92,19 @@ def _facts(result: FitResult) -> list[tuple[str, str]]:
         ("Iterations:", f"{last} in {h.seconds:.0f} s"),
         ("Training:", how_it_ended(h.status)),
         ("Kept:", f"iteration {h.best_iteration}" if h.records else "–"),
-        ("Validation score:", f"{h.best_score:.4f}" if h.records else "–"),
+        ("Its training bound:" if h.records and not h.held_out else "Its validation score:", _kept_score(h)),
         ("Refused steps:", str(guard_events(h).get("refused step", (0, 0))[0])),
         ("Roll-backs:", str(h.rollbacks)),
         ("Seed:", str(fit.seed)),
         ("Version:", f"lamperti {__version__}"),
     ]
+
+
+def _kept_score(history: History) -> str:
+    if history.kept is None or history.kept.validation is None:
+        return "–"
+    own, best = history.kept.validation, history.best_score
+    return f"{own:.4f} (best {best:.4f})" if best > own else f"{own:.4f}"
 
 
 def _channels(result: FitResult) -> Rows:

@@ -53,10 +53,10 @@ def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
     )
     unit = unit_of_durations(result.time_unit) or "units of time"
     check = found.forecasts
-    if check is not None:
+    if check is not None and check.furthest:
         ahead = _skilful(check)
         far = "not even one step ahead"
-        if ahead == check.horizons:
+        if ahead and ahead == check.furthest:
             far = f"as far as was looked ({check.step * ahead:.4g} {unit})"
         elif ahead:
             far = f"up to {check.step * ahead:.4g} {unit} ahead"
@@ -79,9 +79,12 @@ def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
 
 
 def _skilful(check: ForecastCheck) -> int:
+    """Steps ahead up to which every horizon with a score beats climatology."""
     ratio = np.mean(check.crps / check.climatology, axis=1)
-    poor = np.flatnonzero(~(ratio < _NO_SKILL))
-    return int(poor[0]) if poor.size else check.horizons
+    scored = np.flatnonzero(~np.isnan(ratio))
+    poor = scored[~(ratio[scored] < _NO_SKILL)]
+    good = scored[scored < poor[0]] if poor.size else scored
+    return int(good[-1]) + 1 if good.size else 0
 
 
 def data(found: Diagnostics) -> str:
@@ -129,7 +132,7 @@ def training(result: FitResult) -> str:
         text = figure(charts.training(h))
         rows = [
             ("Ended", f"{how_it_ended(h.status)}, after {h.records[-1].iteration} iterations and {h.seconds:.0f} s"),
-            ("Kept", f"iteration {h.best_iteration}, validation score {h.best_score:.4f} nats a transition"),
+            ("Kept", f"{h.what_was_kept()}; scores in nats a transition"),
         ]
     else:
         text = paragraph("Training ended before its first report.")
@@ -192,16 +195,24 @@ def forecasts(check: ForecastCheck | None) -> str:
     )
     text = paragraph(f"Checked on {kind}.") + "".join(figure(spec) for spec in charts.fans(check))
     text += figure(charts.calibration(check))
+    text += paragraph(
+        "A value is compared with the forecast of its own time and counts at its nearest step; horizons with fewer "
+        f"than {check.least} values are left out. {check.why_not()}"
+    )
     return text + "".join(_scores(check, p) for p in range(len(check.names)))
 
 
 def _scores(check: ForecastCheck, p: int) -> str:
-    header = ("steps", "time ahead", "CRPS", "climatology", "persistence", *(f"in {level:.0%}" for level in LEVELS))
+    ahead = f"time ahead ({check.time_unit})" if check.time_unit else "time ahead"
+    inside = (f"in {level:.0%}" for level in LEVELS)
+    header = ("steps", ahead, "values", "CRPS", "climatology", "persistence", *inside)
     rows = []
     for h in check.shown_horizons():
         scores = (check.crps[h - 1, p], check.climatology[h - 1, p], check.persistence[h - 1, p])
-        inside = (f"{check.coverage[level][h - 1, p]:.0%}" for level in LEVELS)
-        rows.append((h, f"{h * check.step:.4g}", *(f"{s:.4g}" for s in scores), *inside))
+        shares = [check.coverage[level][h - 1, p] for level in LEVELS]
+        cells = [*(f"{s:.4g}" for s in scores), *(f"{share:.0%}" for share in shares)]
+        shown = ["–" if np.isnan(v) else cell for v, cell in zip([*scores, *shares], cells, strict=True)]
+        rows.append((h, f"{h * check.step:.4g}", check.counts[h - 1, p], *shown))
     return f"<h3>{escape(check.names[p])}</h3>" + table(header, rows)
 
 

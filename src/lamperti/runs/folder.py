@@ -25,9 +25,9 @@ from safetensors.numpy import save as to_bytes
 
 from lamperti._errors import ConfigError, LampertiWarning, RunError, TrainingError
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.files import atomic_write, sweep_temporary
+from lamperti.data.files import as_path, atomic_write, sweep_temporary
 from lamperti.data.series import Series
-from lamperti.io import MODEL_NAME, save
+from lamperti.io import MODEL_NAME, RUN_CONFIG, write_model
 from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
 from lamperti.runs.commits import KEPT, DamagedCommitError, clear, commit, committed, read_commit, sweep
@@ -38,7 +38,7 @@ from lamperti.train.arrays import named
 from lamperti.train.history import History
 from lamperti.train.position import Position, restore
 
-CONFIG, HISTORY, CHECKPOINTS, FIGURES, LOCK = "config.json", "history.jsonl", "checkpoints", "figures", "lock"
+CONFIG, HISTORY, CHECKPOINTS, FIGURES, LOCK = RUN_CONFIG, "history.jsonl", "checkpoints", "figures", "lock"
 PROBE = ".probe"
 _SCHEMA = 1
 _STATES_A_COMMIT = 4  # the model, Adam's two averages, the best model: each about as large as the model
@@ -119,7 +119,7 @@ class RunFolder:
 
     def finish(self, result: FitResult) -> None:
         """Write the model and how training ended."""
-        save(result, self.path / MODEL_NAME)
+        write_model(result, self.path / MODEL_NAME)
         with _explained(self.path):
             self._write_history(result.history, end=result.history.status)
 
@@ -155,7 +155,7 @@ class RunFolder:
 @contextmanager
 def new_run(path: str | os.PathLike, *, overwrite: bool) -> Iterator[RunFolder]:
     """Hold a folder for a new run. When nothing is committed to a folder that was made here, it vanishes."""
-    folder = Path(path).absolute()
+    folder = as_path(path, ConfigError).absolute()
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; a run needs a folder.")
     if not folder.parent.is_dir():
@@ -180,7 +180,7 @@ def new_run(path: str | os.PathLike, *, overwrite: bool) -> Iterator[RunFolder]:
 @contextmanager
 def unfinished_run(path: str | os.PathLike) -> Iterator[RunFolder]:
     """Hold the folder of a run to go on with it."""
-    folder = Path(path).absolute()
+    folder = as_path(path, ConfigError).absolute()
     if not (folder / CONFIG).is_file():
         raise RunError(f"{folder} is not the folder of a run: it has no {CONFIG}. Start one with fit.")
     with ExitStack() as stack:

@@ -68,12 +68,40 @@ class History:
                 return
         self.events.append(Event(iteration, kind, count))
 
+    @property
+    def kept(self) -> Record | None:
+        """The record of the state that was kept, which may score a little less than the best did: of states that
+        score alike the latest is kept."""
+        return next((r for r in self.records if r.iteration == self.best_iteration), None)
+
+    @property
+    def held_out(self) -> bool:
+        """Whether scores are of data that was held out; where none was, they are the training bound itself."""
+        return any(r.validation not in (None, r.elbo) for r in self.records if math.isfinite(r.elbo))
+
+    def what_was_kept(self) -> str:
+        """A phrase on the state that was kept, with its own score."""
+        if not self.records:
+            return "not validated"
+        if self.kept is None or self.kept.validation is None:
+            return f"iteration {self.best_iteration} kept"
+        score = "validation" if self.held_out else "training bound (nothing was held out)"
+        text = f"iteration {self.best_iteration} kept, {score} {self.kept.validation:.4f}"
+        best = max((r for r in self.records if r.validation is not None), key=_score)
+        if best.validation == self.kept.validation:
+            return text
+        return f"{text} (best {best.validation:.4f} at {best.iteration})"
+
     def counts(self) -> dict[EventKind, int]:
         """How often each kind of event happened."""
         total: Counter[EventKind] = Counter()
         for event in self.events:
             total[event.kind] += event.count
         return dict(total)
+
+
+def _score(record: Record) -> float:
+    return record.validation if record.validation is not None and math.isfinite(record.validation) else -math.inf
 
 
 def pack_history(history: History) -> dict[str, Any]:
