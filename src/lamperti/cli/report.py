@@ -57,7 +57,7 @@ def report(
 
     place = out or (run if run.is_dir() else run.parent) / "report.html"
     result = load(run)
-    file = recording(run, data, source, result.names)
+    file = recording(run, data, source, result.names, result.time_unit)
     check_output_file(place, file.path)
     series = file.read()
     found = write_report(result, series, place, title=title, origin=_origin(run, data, file, series, seed), seed=seed)
@@ -116,7 +116,9 @@ def evaluate(
         if value is not None and value < 1:
             raise ConfigError(f"--{name} must be at least 1; got {value}.")
     result = load(run)
-    series = [match_channels(one, result.names) for one in recording(run, data, source, result.names).read()]
+    series = [
+        match_channels(one, result.names) for one in recording(run, data, source, result.names, result.time_unit).read()
+    ]
     check = check_forecasts(result, series, horizon=horizon, n_origins=origins, n_samples=samples, seed=seed)
     if check is None:
         raise SeriesError(
