@@ -131,7 +131,7 @@ def test_a_result_draws_its_figures_from_the_data_it_was_fitted_to(tmp_path):
     assert all(isinstance(figure, Figure) for figure in (phase, training, drift))
     assert [axes.get_ylabel() for axes in drift.axes if axes.get_ylabel()] == ["drift", "diffusion"]
     fan = result.plot.forecast(horizon=10)
-    assert "Forecast of 10 steps" in fan.axes[0].get_title("left")
+    assert "Forecast of 10 steps" in fan.get_suptitle()
     checks = result.plot.diagnostics()
     titles = [axes.get_title("left") for axes in checks.axes]
     assert "Increments of the states" in titles and "Coverage of forecasts" in titles
