@@ -118,6 +118,8 @@ def attempt(hard: Hard, seed: int, iterations: int) -> tuple[str, str]:
             warnings.simplefilter("error")  # a warning of NumPy or JAX is a finding
             warnings.simplefilter("ignore", lp.LampertiWarning)
             result = lp.fit(hard.data, lp.ModelConfig(**hard.model), fit_config(seed, iterations))
+            if result.history.status in ("interrupted", "terminated"):
+                raise KeyboardInterrupt  # fit gives back what it has; the grid is to end, and this fit not to count
             ahead = lp.forecast(result, hard.data[0], horizon=50, n_samples=64).samples
             free = lp.simulate(result, n_steps=200).samples
     except lp.LampertiError as error:
