@@ -45,7 +45,7 @@ def test_the_suggestion_is_that_of_the_data_in_any_unit():
     lag = first_minimum_lag(series)
     assert found is not None
     assert (found.lag, found.rule) == (lag.lag, lag.rule)
-    assert found.dimension == suggest_dimension(series, lag.lag) and found.window == window_length(series)
+    assert found.window == window_length(series) and found.dimension == suggest_dimension(series, found.window)
 
 
 def _spoiled(kind):

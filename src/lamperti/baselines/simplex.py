@@ -18,7 +18,7 @@ from lamperti._typing import Float, Int
 from lamperti.baselines.held_out import hold_out, origins
 from lamperti.baselines.interface import check_request, training_arrays
 from lamperti.data.correlation import first_minimum_lag
-from lamperti.data.delay import suggest_dimension
+from lamperti.data.delay import suggest_delays
 from lamperti.data.series import Series
 from lamperti.evaluation.scores import crps
 
@@ -38,7 +38,7 @@ class Simplex:
     def fit(self, series: Sequence[Series], seed: int) -> "FittedSimplex":
         arrays = training_arrays(series, scalar="Simplex", shortest=self.horizon + 2)
         lag = first_minimum_lag(arrays).lag if self.lag is None else self.lag
-        dimension = suggest_dimension(arrays, lag) if self.dimension is None else self.dimension
+        dimension = suggest_delays(arrays, lag) if self.dimension is None else self.dimension
         if self.neighbours is not None:
             return self._library(arrays, lag, dimension, self.neighbours)
         train, held = hold_out(arrays)

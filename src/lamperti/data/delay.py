@@ -5,7 +5,7 @@ Notation   y: one series [T, P]   W: window   h: delay vectors [T-W+1, W*P]
            components [K, W*P], sd [K]: leading eigenvectors and root eigenvalues of the covariance of h
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,8 @@ from lamperti.data.series import Series
 _WINDOW_PER_E_FOLD = 2.5
 _SHORTEST_WINDOW, _LONGEST_WINDOW = 5, 64
 _N_LIBRARY, _N_REFERENCE, _N_NEIGHBOURS, _N_SEARCHED = 8_000, 1_500, 10, 60
-_GOOD_ENOUGH, _NEGLIGIBLE = 1.25, 0.0005
+_ENOUGH_DELAYS, _ENOUGH_COMPONENTS, _NEGLIGIBLE = 1.25, 1.5, 0.0005
+_N_FORESEEN = 4  # components of the next window that are predicted
 
 
 def window_length(series_list: Sequence[Series | np.ndarray]) -> int:
@@ -105,7 +106,44 @@ def _fix_signs(components: Float[np.ndarray, "K V"]) -> Float[np.ndarray, "K V"]
     return components * signs[:, None]
 
 
-def suggest_dimension(series_list: Sequence[Series | np.ndarray], lag: int, max_dim: int = 8) -> int:
+def suggest_dimension(series_list: Sequence[Series | np.ndarray], window: int, max_dim: int = 6) -> int:
+    """The number of principal components of a window that tell as much of the next window as more of them would.
+
+    With d components, the first few of the window that follows are predicted by the mean over the nearest neighbours
+    among the other windows. The answer is the smallest d whose squared error is within a half (and 0.05 % of the
+    variance) of the least. A window's components have its noise averaged out, so that more of them do not predict
+    better for that reason alone, as more delays would (`suggest_delays`). Series too short for two windows give 1.
+    """
+    arrays = channel_arrays(series_list)
+    pairs = [(i, a) for i, a in enumerate(arrays) if len(a) >= 2 * window]
+    width = window * arrays[0].shape[1]
+    rows = [hankel(a, window) for _, a in pairs]
+    usable = [np.isfinite(h).all(axis=1) for h in rows]
+    if sum(int(u.sum()) for u in usable) < 10 * _N_NEIGHBOURS:
+        return 1
+    rng = np.random.default_rng(0)  # the answer must not depend on a seed
+    basis = HankelBasis.from_series([a for _, a in pairs], window, min(max_dim, width), rng)
+    points, targets, places = [], [], []
+    for (i, _), h, use in zip(pairs, rows, usable, strict=True):
+        score = basis.project(h)
+        both = np.flatnonzero(use[:-window] & use[window:])
+        points.append(score[both])
+        targets.append((basis.sd * score)[both + window, :_N_FORESEEN])
+        places.append(np.stack([np.full(len(both), i), both], axis=1))
+    point, target, place = (np.concatenate(a) for a in (points, targets, places))
+    chosen = rng.permutation(len(point))[:_N_LIBRARY]
+    point, target, place = point[chosen], target[chosen], place[chosen]
+    if len(point) < 10 * _N_NEIGHBOURS:
+        return 1
+    return _fewest(
+        lambda d: _prediction_error(point[:, :d], target, place, 2 * window),
+        target,
+        basis.n_components,
+        _ENOUGH_COMPONENTS,
+    )
+
+
+def suggest_delays(series_list: Sequence[Series | np.ndarray], lag: int, max_dim: int = 8) -> int:
     """The number of delays that predict best: nearest-neighbour prediction in delay space, first channel.
 
     With d delays, the value one lag ahead is predicted by the mean over the nearest neighbours among the
@@ -121,15 +159,20 @@ def suggest_dimension(series_list: Sequence[Series | np.ndarray], lag: int, max_
     points, targets, places = _delays_and_targets(arrays, lag, most)
     if len(points) < 10 * _N_NEIGHBOURS:
         return 1
-    errors = np.array(
-        [_prediction_error(points[:, most - d :], targets, places, lag * most) for d in range(1, most + 1)]
+    return _fewest(
+        lambda d: _prediction_error(points[:, most - d :], targets, places, lag * most), targets, most, _ENOUGH_DELAYS
     )
-    return int(np.argmax(errors <= _GOOD_ENOUGH * errors.min() + _NEGLIGIBLE * targets.var())) + 1
+
+
+def _fewest(error: Callable[[int], float], targets: Float[np.ndarray, "K F"], most: int, enough: float) -> int:
+    """The smallest d up to ``most`` whose error is at most ``enough`` times the least, or differs negligibly."""
+    errors = np.array([error(d) for d in range(1, most + 1)])
+    return int(np.argmax(errors <= enough * errors.min() + _NEGLIGIBLE * targets.var(axis=0).mean())) + 1
 
 
 def _delays_and_targets(
     arrays: list[Float[np.ndarray, " _"]], lag: int, d: int
-) -> tuple[Float[np.ndarray, "K D"], Float[np.ndarray, " K"], Int[np.ndarray, "K 2"]]:
+) -> tuple[Float[np.ndarray, "K D"], Float[np.ndarray, "K 1"], Int[np.ndarray, "K 2"]]:
     """Some delay vectors (newest last), the values a lag after them, and their places (series, row)."""
     rows, places = [np.empty((0, d + 1))], [np.empty((0, 2), dtype=int)]
     for i, y in enumerate(arrays):
@@ -140,12 +183,12 @@ def _delays_and_targets(
     table, where = np.concatenate(rows), np.concatenate(places)
     usable = np.flatnonzero(np.isfinite(table).all(axis=1))
     chosen = np.random.default_rng(0).permutation(usable)[:_N_LIBRARY]  # the answer must not depend on a seed
-    return table[chosen, :d], table[chosen, d], where[chosen]
+    return table[chosen, :d], table[chosen, d:], where[chosen]
 
 
 def _prediction_error(
     points: Float[np.ndarray, "K D"],
-    targets: Float[np.ndarray, " K"],
+    targets: Float[np.ndarray, "K F"],
     places: Int[np.ndarray, "K 2"],
     apart: int,
 ) -> float:
@@ -157,6 +200,6 @@ def _prediction_error(
     used = independent & (np.cumsum(independent, axis=1) <= _N_NEIGHBOURS)
     found = used.any(axis=1)
     if not found.any():
-        return float(np.var(targets))
-    predicted = (targets[index] * used)[found].sum(axis=1) / used[found].sum(axis=1)
+        return float(targets.var(axis=0).mean())
+    predicted = np.einsum("nkf,nk->nf", targets[index[found]], used[found]) / used[found].sum(axis=1, keepdims=True)
     return float(np.mean((targets[asked][found] - predicted) ** 2))

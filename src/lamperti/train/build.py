@@ -37,8 +37,9 @@ def choose(config: ModelConfig, tracks: Sequence[Track]) -> ModelConfig:
     arrays = [interpolate(t) for t in tracks]
     lag = config.lag or first_minimum_lag(arrays).lag
     n_channels = arrays[0].shape[1]
-    dim = config.latent_dim or int(np.clip(suggest_dimension(arrays, lag), *_AUTO_DIM))
-    window = config.window or max(window_length(arrays), math.ceil(dim / n_channels))
+    window = config.window or window_length(arrays)
+    dim = config.latent_dim or int(np.clip(suggest_dimension(arrays, window), *_AUTO_DIM))
+    window = config.window or max(window, math.ceil(dim / n_channels))
     most = window * n_channels
     if config.latent_dim is None:
         dim = min(dim, most)

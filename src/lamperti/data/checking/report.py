@@ -211,7 +211,8 @@ def _suggest(arrays: list[np.ndarray]) -> Suggestion | None:
     if not all((np.nanmax(column) > np.nanmin(column)) for column in np.concatenate(arrays).T):
         return None  # a channel that varies only beyond the part that was looked at
     lag = first_minimum_lag(arrays)
-    return Suggestion(lag.lag, lag.rule, suggest_dimension(arrays, lag.lag), window_length(arrays))
+    window = window_length(arrays)
+    return Suggestion(lag.lag, lag.rule, suggest_dimension(arrays, window), window)
 
 
 def _summary(series: Series, i: int) -> SeriesSummary:
