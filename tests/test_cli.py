@@ -422,10 +422,10 @@ def test_info_of_a_training_that_was_cut_short_tells_that_its_noises_are_not_cal
 
 def test_what_comes_after_training_is_told(capsys):
     with ProgressLine() as progress:
-        _tell(progress, "calibrating the noises")
+        _tell(progress, "calibrating")
         _tell(print, "nothing that a plain function could say")
     captured = capsys.readouterr()
-    assert captured.err == "calibrating the noises\n" and not captured.out
+    assert captured.err == "calibrating\n" and not captured.out
 
 
 def test_info_passes_over_damaged_lines_of_a_history(tmp_path, capsys):

@@ -4,6 +4,8 @@ import dataclasses
 import subprocess
 import sys
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -153,3 +155,13 @@ def test_a_model_from_a_file_asks_for_the_data(tmp_path):
 def test_importing_lamperti_loads_no_figure_library():
     code = "import sys, lamperti; sys.exit(bool({'matplotlib', 'plotly', 'pandas', 'xarray'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
+def test_paths_that_run_away_are_told():
+    result = fitted.result()
+    wild = eqx.tree_at(lambda m: m.dynamics.mean.weight, result.model, 1e3 * jnp.eye(result.model.latent_dim))
+    runaway = dataclasses.replace(result, model=wild)
+    with pytest.warns(lp.LampertiWarning, match="5 of 5 paths left the range of numbers"):
+        lp.simulate(runaway, n_steps=300, n_paths=5)
+    with pytest.warns(lp.LampertiWarning, match="paths left the range of numbers.*Look fewer steps ahead"):
+        lp.forecast(runaway, fitted.data().series[0], horizon=300, n_samples=20)

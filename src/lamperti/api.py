@@ -78,6 +78,7 @@ def forecast(
     y = emit(result.model, states, noise=observation_noise, key=key_emit)
     times = one.times[-1] + result.scaler.time_unit * np.arange(1, horizon + 1)
     samples = result.scaler.unscale_values(np.asarray(y))
+    _warn_of_runaways(samples)
     least = float(begin.least_ess)
     return Forecast(samples, np.asarray(states), times, result.names, least, result.units, one.time_unit)
 
@@ -103,8 +104,20 @@ def simulate(
     y = emit(result.model, states, noise=observation_noise, key=key_emit)
     times = result.scaler.time_unit * np.arange(1, n_steps + 1)
     samples = result.scaler.unscale_values(np.asarray(y))
+    _warn_of_runaways(samples)
     unit = unit_of_durations(result.time_unit)
     return Simulation(samples, np.asarray(states), times, result.names, result.units, unit)
+
+
+def _warn_of_runaways(samples: np.ndarray) -> None:
+    lost = int((~np.isfinite(samples).all(axis=(1, 2))).sum())
+    if lost:
+        warnings.warn(
+            f"{lost} of {len(samples)} paths left the range of numbers: where the learned motion has seen no data, it "
+            "runs away. Look fewer steps ahead, train longer, or take a trend out of the data before training.",
+            LampertiWarning,
+            stacklevel=3,
+        )
 
 
 def _matching(result: FitResult, data: Any) -> Series:

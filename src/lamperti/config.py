@@ -127,7 +127,7 @@ class FitConfig(_Config):
         default=(150, 400), description="iterations at which coordinates are turned (gauge move)"
     )
     calibrate: bool = Field(
-        default=True, description="fit diffusion and observation noise to the likelihood when training is done"
+        default=True, description="fit noises, loadings and linear drift to the likelihood when training is done"
     )
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"

@@ -35,7 +35,7 @@ from lamperti.train.step import LearningRates, make_optimiser
 
 _KEPT_STATES = 512
 _VALIDATION_SEGMENTS = 32
-_CALIBRATION_SEGMENTS = 48
+_CALIBRATION_SEGMENTS = 240
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
 
@@ -146,7 +146,7 @@ def _learn(
     commit = None if folder is None else folder.commit
     trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
     if fit.calibrate and history.status not in ("interrupted", "terminated"):  # who stops training wants it back soon
-        _tell(progress, "calibrating the noises")
+        _tell(progress, "calibrating")
         held_out = None if validation is None else as_segment(validation)
         trained = calibrate(trained, as_segment(segments.cover(_CALIBRATION_SEGMENTS)), held_out)
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)

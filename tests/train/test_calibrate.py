@@ -1,4 +1,4 @@
-"""Diffusion and observation noise by the likelihood of the data: exact for linear drifts."""
+"""Noises, loadings and linear drift by the likelihood of the data: exact for linear drifts."""
 
 import dataclasses
 
@@ -11,6 +11,7 @@ from tests.fitted import FIT, MODEL, data, result
 import lamperti as lp
 from lamperti._params import realise
 from lamperti.data import segment
+from lamperti.dynamics.mean import zero_mean
 from lamperti.fitting import tracks
 from lamperti.model import LatentSDE, Segment
 from lamperti.train.calibrate import calibrate, log_likelihood
@@ -103,11 +104,35 @@ def test_noises_are_recovered_from_data():
     batch = _simulated(40, 100)
     found = calibrate(_linear(5.0 * G, R / 4.0), batch)
     # The encoder, which was trained for other data, is wrong about the first state of each series; that costs some.
-    np.testing.assert_allclose(np.exp(found.dynamics.diffusion.raw), G, rtol=0.3)
     np.testing.assert_allclose(found.emission.noise, R, rtol=0.3)
+    # What one observable determines of the diffusion: the loadings are fitted, too, so single coordinates are not.
+    loadings = np.asarray(found.emission.C)[0]
+    seen = loadings**2 @ np.exp(np.asarray(found.dynamics.diffusion.raw))
+    np.testing.assert_allclose(seen, np.array([1.0, 0.3]) ** 2 @ G, rtol=0.15)
 
 
-def test_nothing_changes_without_a_gain_on_held_out_data():
+def test_wrong_loadings_and_a_wrong_linear_drift_are_mended():
+    batch, truth = _simulated(40, 100), _linear()
+    places = lambda m: (m.emission.C, m.emission.c, m.dynamics.mean.weight, m.dynamics.mean.bias)  # noqa: E731
+    spoiled = eqx.tree_at(
+        places, truth, (truth.emission.C * 1.3, truth.emission.c + 0.3, 0.8 * jnp.asarray(A), jnp.zeros(2))
+    )
+    found = calibrate(spoiled, batch)
+    likely = {name: float(jnp.sum(log_likelihood(realise(m), batch))) for name, m in
+              (("truth", truth), ("spoiled", spoiled), ("found", found))}  # fmt: skip
+    assert likely["found"] > likely["truth"] > likely["spoiled"] + 50
+    wanted, got = np.linalg.eigvals(A), np.linalg.eigvals(np.asarray(found.dynamics.mean.weight))
+    np.testing.assert_allclose(np.sort_complex(got), np.sort_complex(wanted), rtol=0.1)
+
+
+def test_the_papers_zero_mean_stays_zero():
+    model = _linear()
+    zero = dataclasses.replace(model, dynamics=dataclasses.replace(model.dynamics, mean=zero_mean(2)))
+    found = calibrate(zero, _simulated(4, 30))
+    assert not np.any(found.dynamics.mean.weight) and not np.any(found.dynamics.mean.bias)
+
+
+def test_nothing_changes_where_held_out_data_is_clearly_less_likely():
     batch = _simulated(8, 50)
     # held-out data without any noise: whatever suits the batch, which has some, suits it less
     quiet = eqx.tree_at(lambda b: b.y, batch, jnp.broadcast_to(_linear().emission.c, batch.y.shape))
@@ -119,12 +144,16 @@ def test_nothing_changes_without_a_gain_on_held_out_data():
     assert calibrate(natural, batch) is natural
 
 
-def test_fit_calibrates_the_noises_and_nothing_else():
+def test_fit_calibrates_noises_and_linear_parts_and_nothing_else():
     fitted = lp.fit(data().series, MODEL, FIT.model_copy(update={"calibrate": True}))
     plain = result().model
-    noises = lambda m: (m.dynamics.diffusion.raw, m.emission.noise)  # noqa: E731
-    assert not any(np.array_equal(a, b) for a, b in zip(noises(fitted.model), noises(plain), strict=True))
-    same = eqx.tree_at(noises, fitted.model, noises(plain))
+
+    def places(m: LatentSDE):
+        d, e = m.dynamics, m.emission
+        return d.diffusion.raw, e.noise, e.C, e.c, d.mean.weight, d.mean.bias
+
+    assert not any(np.array_equal(a, b) for a, b in zip(places(fitted.model), places(plain), strict=True))
+    same = eqx.tree_at(places, fitted.model, places(plain))
     for a, b in zip(jax.tree.leaves(same), jax.tree.leaves(plain), strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
     whole = as_segment(segment(tracks(data().series, fitted.scaler), 30, plain.encoder.lead).cover())

@@ -118,15 +118,15 @@ def suggest_dimension(series_list: Sequence[Series | np.ndarray], window: int, m
     pairs = [(i, a) for i, a in enumerate(arrays) if len(a) >= 2 * window]
     width = window * arrays[0].shape[1]
     rows = [hankel(a, window) for _, a in pairs]
-    usable = [np.isfinite(h).all(axis=1) for h in rows]
-    if sum(int(u.sum()) for u in usable) < 10 * _N_NEIGHBOURS:
+    usable = [np.asarray(~np.isnan(h).any(axis=1)) for h in rows]
+    if sum(map(np.count_nonzero, usable)) < 10 * _N_NEIGHBOURS:
         return 1
     rng = np.random.default_rng(0)  # the answer must not depend on a seed
     basis = HankelBasis.from_series([a for _, a in pairs], window, min(max_dim, width), rng)
     points, targets, places = [], [], []
     for (i, _), h, use in zip(pairs, rows, usable, strict=True):
         score = basis.project(h)
-        both = np.flatnonzero(use[:-window] & use[window:])
+        both = np.flatnonzero(np.logical_and(use[:-window], use[window:]))
         points.append(score[both])
         targets.append((basis.sd * score)[both + window, :_N_FORESEEN])
         places.append(np.stack([np.full(len(both), i), both], axis=1))
@@ -195,11 +195,11 @@ def _prediction_error(
     """Mean squared error of predicting the targets from neighbours that share no sample with the point."""
     asked = np.arange(min(len(points), _N_REFERENCE))
     _, index = KDTree(points).query(points[asked], k=min(_N_SEARCHED, len(points)))
-    same = places[index, 0] == places[asked, None, 0]
-    independent = ~same | (np.abs(places[index, 1] - places[asked, None, 1]) > apart)
+    series, row = places.T
+    independent = (series[index] != series[asked, None]) | (np.abs(row[index] - row[asked, None]) > apart)
     used = independent & (np.cumsum(independent, axis=1) <= _N_NEIGHBOURS)
     found = used.any(axis=1)
     if not found.any():
         return float(targets.var(axis=0).mean())
-    predicted = np.einsum("nkf,nk->nf", targets[index[found]], used[found]) / used[found].sum(axis=1, keepdims=True)
+    predicted = np.einsum("nkf,nk->nf", targets[index][found], used[found]) / used[found].sum(axis=1, keepdims=True)
     return float(np.mean((targets[asked][found] - predicted) ** 2))

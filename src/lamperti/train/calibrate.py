@@ -1,19 +1,23 @@
-"""The noises of a trained model, fitted once more: to the likelihood of the data instead of the bound.
+"""The noises of a trained model and all that is linear in it, fitted once more: to the likelihood of the data.
 
 Notation   g: diffusion of each coordinate [D]      R: variance of the observation noise of each channel [P]
+           C, c: loadings, offset      B x + b: linear part of the drift
 Equations  docs/theory.md (26)
 
 The bound is noisy and learned with rates that fall; whatever is not quite right in the drift by then looks like
-diffusion. The likelihood has no noise, and the two kinds of noise are few numbers: they are set to its maximum, drift
-and loadings held (docs/adr/0018).
+diffusion. Paths that are drawn with too much noise in a direction that has hardly any also move loadings and drift
+only slowly to where they should be. The likelihood has neither trouble, and these are few numbers: they are set to its
+maximum, the rest held (docs/adr/0018, 0022).
 """
 
 import dataclasses
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 
 from lamperti._compile import compiled
@@ -24,14 +28,15 @@ from lamperti.emissions.linear_gaussian import NOISE_FLOOR, LinearGaussian
 from lamperti.model import LatentSDE, Segment
 from lamperti.smoothers import SigmaPoint
 
-_FURTHEST = 4.0  # from where training left log g and log R
-_ROUNDS = 40
-_GAIN = 1e-6  # of log-likelihood a transition: a round that gains less is the last
+_FURTHEST = 4.0  # from where training left it
+_ROUNDS = 60
+_DOUBT = 2.0  # standard errors by which held-out segments may seem less likely
+_GAIN = 1e-8  # of log-likelihood a transition: a round that gains less is the last
 
 
 def log_likelihood(model: LatentSDE, batch: Segment) -> Float[Array, " B"]:
     """log p(y) of every segment under the realised model, by the sigma-point chain of the emissions alone, up to what
-    the encoder says of the first state, which g and R do not change."""
+    the encoder says of the first state, which nothing that is fitted here changes."""
     transition = model.dynamics.condition()
     model = dataclasses.replace(model, told_by="emission")
 
@@ -54,52 +59,102 @@ def log_likelihood(model: LatentSDE, batch: Segment) -> Float[Array, " B"]:
     return jax.vmap(one)(batch)
 
 
+class _Fitted(NamedTuple):
+    """What is fitted to the likelihood: the noises by their logarithms, and all that is linear in the model."""
+
+    g: Float[Array, " D"]
+    R: Float[Array, " P"]
+    C: Float[Array, "P D"]
+    c: Float[Array, " P"]
+    weight: Float[Array, "D D"]
+    bias: Float[Array, " D"]
+
+    @classmethod
+    def of(cls, model: LatentSDE) -> "_Fitted":
+        e, d = model.emission, realise(model.dynamics)
+        assert isinstance(e, LinearGaussian)  # calibrate() has looked
+        return cls(jnp.log(d.diffusion), jnp.log(e.noise), e.C, e.c, d.mean.weight, d.mean.bias)
+
+    def put_into(self, model: LatentSDE) -> LatentSDE:
+        new = (positive(jnp.exp(self.g)), jnp.exp(self.R), self.C, self.c, self.weight, self.bias)
+        return eqx.tree_at(_places, model, new)
+
+
+def _units() -> _Fitted:
+    """Steps of the search: a tenth of a loading or a slope matters as much as a factor of e in a noise."""
+    return _Fitted(*map(jnp.asarray, (1.0, 1.0, 0.1, 0.1, 0.1, 0.1)))
+
+
+def _places(m: Any) -> tuple:
+    d, e = m.dynamics, m.emission
+    return d.diffusion, e.noise, e.C, e.c, d.mean.weight, d.mean.bias
+
+
 def calibrate(model: LatentSDE, batch: Segment, held_out: Segment | None = None) -> LatentSDE:
-    """The model with the g and R under which the batch is most likely; as it was, where that is no gain for the
-    held-out segments, or the likelihood cannot be computed."""
+    """The model with the noises, the loadings and the linear part of the drift under which the batch is most likely; as
+    it was, where the held-out segments are clearly less likely so, or the likelihood cannot be computed."""
     if model.dynamics.diffusion_step != "scale-free" or not isinstance(model.emission, LinearGaussian):
         return model  # g is then the conjugate posterior's; or there is no R
-    start = np.log(np.concatenate([realise(model.dynamics).diffusion, model.emission.noise]))
-    low = np.full(model.latent_dim, -np.inf), np.full(len(start) - model.latent_dim, np.log(NOISE_FLOOR))
-    bounds = np.clip(start - _FURTHEST, np.minimum(np.concatenate(low), start), None), start + _FURTHEST
+    start, back = ravel_pytree(_Fitted.of(model))
+    unit = np.asarray(ravel_pytree(jax.tree.map(jnp.full_like, _Fitted.of(model), _units()))[0])
+    low, high = (np.asarray(ravel_pytree(b)[0] - start) for b in _bounds(_Fitted.of(model), model.dynamics.mean.fixed))
 
-    def cost(noises: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = _cost_and_slope(jnp.asarray(noises), model, batch)
-        return float(value), np.asarray(slope)
+    def cost(way: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = _cost_and_slope(back(start + unit * way), model, batch)
+        return float(value), unit * np.asarray(ravel_pytree(slope)[0])
 
     with while_training:
-        before = cost(start)[0]
+        origin = np.zeros(len(unit))
+        before = cost(origin)[0]
         found = minimize(
             cost,
-            start,
+            origin,
             jac=True,
             method="L-BFGS-B",
-            bounds=list(zip(*bounds, strict=True)),
-            options={"maxiter": _ROUNDS, "ftol": _GAIN / max(1.0, abs(before))},
+            bounds=list(zip(low / unit, high / unit, strict=True)),
+            options={"maxiter": _ROUNDS, "maxcor": 30, "ftol": _GAIN / max(1.0, abs(before))},
         )
-        better = _with_noises(model, jnp.asarray(found.x))
+        better = back(start + unit * found.x).put_into(model)
         judged = batch if held_out is None else held_out
-        gain = float(_cost(model, judged)) - float(_cost(better, judged))
-    return better if gain > 0 else model  # a gain that is not finite is none
+        gain = np.asarray(_each(better, judged)) - np.asarray(_each(model, judged))
+    spread = gain.std() * np.sqrt(len(gain))
+    return better if gain.sum() > -_DOUBT * spread else model  # a gain that is not finite is none
+
+
+def _bounds(start: _Fitted, mean_is_fixed: bool) -> tuple[_Fitted, _Fitted]:
+    """How far each may go: noises by a factor, linear parts by a share of what they are."""
+
+    def around(value: Array, reach: float) -> tuple[Array, Array]:
+        return value - reach, value + reach
+
+    floor = jnp.minimum(jnp.log(NOISE_FLOOR), start.R)
+    R = jnp.maximum(start.R - _FURTHEST, floor), start.R + _FURTHEST
+    slope = 0.0 if mean_is_fixed else _FURTHEST
+    pairs = (
+        around(start.g, _FURTHEST),
+        R,
+        around(start.C, _FURTHEST),
+        around(start.c, _FURTHEST),
+        around(start.weight, slope),
+        around(start.bias, slope),
+    )
+    low, high = zip(*pairs, strict=True)
+    return _Fitted(*low), _Fitted(*high)
 
 
 @compiled
-def _cost(model: LatentSDE, batch: Segment) -> Scalar:
-    return _mean_cost(model, batch)
+def _each(model: LatentSDE, batch: Segment) -> Float[Array, " B"]:
+    return log_likelihood(realise(model), batch)
 
 
 @compiled
-def _cost_and_slope(noises: Float[Array, " K"], model: LatentSDE, batch: Segment) -> tuple[Scalar, Array]:
-    return jax.value_and_grad(lambda noises: _mean_cost(_with_noises(model, noises), batch))(noises)
+def _cost_and_slope(values: _Fitted, model: LatentSDE, batch: Segment) -> tuple[Scalar, _Fitted]:
+    def cost(values: _Fitted) -> Scalar:
+        changed = realise(values.put_into(model))
+        return _a_transition(model, -jnp.sum(log_likelihood(changed, batch)), batch)
+
+    return jax.value_and_grad(cost)(values)
 
 
-def _mean_cost(model: LatentSDE, batch: Segment) -> Scalar:
-    """Minus the log-likelihood a transition."""
-    return -jnp.sum(log_likelihood(realise(model), batch)) / jnp.sum(batch.link[:, model.encoder.lead :])
-
-
-def _with_noises(model: LatentSDE, noises: Float[Array, " K"]) -> LatentSDE:
-    """``noises``: log g and log R."""
-    g, R = noises[: model.latent_dim], noises[model.latent_dim :]
-    new = (positive(jnp.exp(g)), jnp.exp(R))
-    return eqx.tree_at(lambda m: (m.dynamics.diffusion, m.emission.noise), model, new)
+def _a_transition(model: LatentSDE, total: Scalar, batch: Segment) -> Scalar:
+    return total / jnp.sum(batch.link[:, model.encoder.lead :])
