@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import solve_discrete_are
 from scipy.signal import lfilter
 
 from lamperti import baselines
@@ -145,6 +146,26 @@ def test_climatology_ignores_the_context(fitted, train):
     samples = fitted["climatology"].forecast(np.full((3, 1), 1e6), 2, 20_000, seed=0)
     assert samples.mean() == pytest.approx(pooled.mean(), abs=5 * pooled.std() / np.sqrt(40_000))
     assert set(samples.ravel()) <= set(pooled.ravel())
+
+
+def test_linear_state_space_passes_over_parameters_without_a_steady_filter(monkeypatch):
+    """SciPy says so with one of two errors; the excited oscillator, which has no noise, meets the second."""
+    from lamperti.baselines import linear_state_space
+
+    tried = []
+
+    def unsteady(*matrices):
+        tried.append(matrices)
+        if len(tried) % 3 == 2:
+            raise ValueError("Reordering of (A, B) failed")
+        if len(tried) % 3 == 1:
+            raise np.linalg.LinAlgError("no finite solution")
+        return solve_discrete_are(*matrices)
+
+    theta, groups = np.array([0.5, 0.2, 0.1, -1.0]), [np.random.default_rng(0).normal(size=(2, 80))]
+    monkeypatch.setattr(linear_state_space, "solve_discrete_are", unsteady)
+    errors = [linear_state_space._log_error(theta, groups) for _ in range(3)]
+    assert errors[:2] == [np.inf, np.inf] and np.isfinite(errors[2])
 
 
 def test_linear_state_space_reaches_the_exact_oracle_on_a_noisy_rotation():

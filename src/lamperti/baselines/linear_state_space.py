@@ -135,7 +135,7 @@ def _log_error(theta: Float[np.ndarray, " q"], groups: list[Float[np.ndarray, "_
     F, b, r = _model(theta)
     try:
         gain, _ = _steady(F, b, r)
-    except np.linalg.LinAlgError:  # at the edge of stability the filter has no steady state
+    except (np.linalg.LinAlgError, ValueError):  # at the edge of stability there is no steady state, or none is found
         return np.inf
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.mean(_innovations(F, gain, groups) ** 2))
