@@ -190,10 +190,9 @@ def test_a_learned_model_is_measured_in_every_way(tmp_path):
     np.testing.assert_allclose(found["hidden_r2 x2"] / again[1], found["hidden_r2_over_oracle x2"])
 
 
-def test_a_fit_that_was_stopped_does_not_become_a_result(monkeypatch):
-    stopped = dataclasses.replace(
-        fitted.result(), history=dataclasses.replace(fitted.result().history, status="interrupted")
-    )
+@pytest.mark.parametrize("status", ["interrupted", "terminated"])
+def test_a_fit_that_was_stopped_does_not_become_a_result(status, monkeypatch):
+    stopped = dataclasses.replace(fitted.result(), history=dataclasses.replace(fitted.result().history, status=status))
     monkeypatch.setattr("lamperti.bench.methods.fit", lambda *args, **options: stopped)
     with pytest.raises(KeyboardInterrupt):
         fit_method("lamperti", fitted.data().series, Training(seed=0, minutes=1.0, horizon=5))

@@ -76,7 +76,7 @@ def fit_method(method: str, series: Sequence[Series], training: Training) -> Fit
         progress=training.progress,
         watch=training.watch,
     )
-    if result.history.status == "interrupted":
+    if result.history.status in ("interrupted", "terminated"):
         raise KeyboardInterrupt  # fit gives back what it has; a half-trained cell must not stand in the table
     return learned(result, noise=training.noise, minutes=(time.monotonic() - began) / 60)
 

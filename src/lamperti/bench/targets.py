@@ -65,7 +65,7 @@ def judge(target: Target, results: Results) -> Verdict:
     outcome: Outcome = "partly run"
     if complete or (target.rule.each and not holds):
         outcome = "met" if holds else "missed"
-    basis = f"{len(picked)} of {target.needed}" if target.needed > 1 or not complete else ""
+    basis = f"{len(picked)} of {max(len(picked), target.needed)}" if target.needed > 1 or not complete else ""
     return Verdict(target.what, target.goal, target.rule.reached(picked), outcome, basis)
 
 
