@@ -113,8 +113,9 @@ def _warn_of_runaways(samples: np.ndarray) -> None:
     lost = int((~np.isfinite(samples).all(axis=(1, 2))).sum())
     if lost:
         warnings.warn(
-            f"{lost} of {len(samples)} paths left the range of numbers: where the learned motion has seen no data, it "
-            "runs away. Look fewer steps ahead, train longer, or take a trend out of the data before training.",
+            "paths left the range of numbers: where the learned motion has seen no data, it runs away. Look fewer "
+            "steps ahead, train longer, or take a trend out of the data before training "
+            f"({lost} of {len(samples)} paths).",
             LampertiWarning,
             stacklevel=3,
         )

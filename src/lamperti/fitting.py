@@ -35,7 +35,7 @@ from lamperti.train.step import LearningRates, make_optimiser
 
 _KEPT_STATES = 512
 _VALIDATION_SEGMENTS = 32
-_CALIBRATION_SEGMENTS = 240
+_CALIBRATION_SAMPLES = 24_000
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
 
@@ -148,7 +148,9 @@ def _learn(
     if fit.calibrate and history.status not in ("interrupted", "terminated"):  # who stops training wants it back soon
         _tell(progress, "calibrating")
         held_out = None if validation is None else as_segment(validation)
-        trained = calibrate(trained, as_segment(segments.cover(_CALIBRATION_SEGMENTS)), held_out)
+        trained = calibrate(
+            trained, as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1))), held_out
+        )
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))

@@ -129,6 +129,7 @@ def test_the_papers_zero_mean_stays_zero():
     model = _linear()
     zero = dataclasses.replace(model, dynamics=dataclasses.replace(model.dynamics, mean=zero_mean(2)))
     found = calibrate(zero, _simulated(4, 30))
+    assert not np.array_equal(found.emission.C, zero.emission.C)
     assert not np.any(found.dynamics.mean.weight) and not np.any(found.dynamics.mean.bias)
 
 
@@ -142,6 +143,24 @@ def test_nothing_changes_where_held_out_data_is_clearly_less_likely():
     assert calibrate(model, broken) is model
     natural = dataclasses.replace(model, dynamics=dataclasses.replace(model.dynamics, diffusion_step="natural"))
     assert calibrate(natural, batch) is natural
+
+
+def test_where_the_encoder_speaks_everywhere_only_noises_are_fitted():
+    model = dataclasses.replace(_linear(5.0 * G), told_by="emission*encoder")
+    found = calibrate(model, _simulated(8, 40))
+    assert not np.array_equal(found.dynamics.diffusion.raw, model.dynamics.diffusion.raw)
+    np.testing.assert_array_equal(found.emission.C, model.emission.C)
+    np.testing.assert_array_equal(found.dynamics.mean.weight, model.dynamics.mean.weight)
+
+
+def test_a_disaster_in_one_held_out_segment_is_enough_to_refuse():
+    batch = _simulated(8, 50)
+    model = _linear(1.3 * G, 1.2 * R)
+    assert calibrate(model, batch, batch) is not model
+    # one segment ten thousand sds away: the smaller noise makes it less likely by far, and the spread of gains large
+    far = eqx.tree_at(lambda b: b.y, batch, batch.y.at[0, -1].set(1e4 * float(np.sqrt(R))))
+    far = eqx.tree_at(lambda b: b.mask, far, far.mask.at[0, -1].set(True))
+    assert calibrate(model, batch, far) is model
 
 
 def test_fit_calibrates_noises_and_linear_parts_and_nothing_else():

@@ -18,8 +18,8 @@ from lamperti.data.series import Series
 
 _WINDOW_PER_E_FOLD = 2.5
 _SHORTEST_WINDOW, _LONGEST_WINDOW = 5, 64
-_N_LIBRARY, _N_REFERENCE, _N_NEIGHBOURS, _N_SEARCHED = 8_000, 1_500, 10, 60
-_ENOUGH_DELAYS, _ENOUGH_COMPONENTS, _NEGLIGIBLE = 1.25, 1.5, 0.0005
+_N_LIBRARY, _N_REFERENCE, _N_NEIGHBOURS, _N_SEARCHED = 8_000, 4_000, 10, 60
+_ENOUGH_DELAYS, _ENOUGH_COMPONENTS, _NEGLIGIBLE = 1.25, 1.43, 0.0005
 _N_FORESEEN = 4  # components of the next window that are predicted
 
 
@@ -106,41 +106,38 @@ def _fix_signs(components: Float[np.ndarray, "K V"]) -> Float[np.ndarray, "K V"]
     return components * signs[:, None]
 
 
-def suggest_dimension(series_list: Sequence[Series | np.ndarray], window: int, max_dim: int = 6) -> int:
+def suggest_dimension(series_list: Sequence[Series | np.ndarray], window: int, max_dim: int = 4) -> int:
     """The number of principal components of a window that tell as much of the next window as more of them would.
 
     With d components, the first few of the window that follows are predicted by the mean over the nearest neighbours
-    among the other windows. The answer is the smallest d whose squared error is within a half (and 0.05 % of the
-    variance) of the least. A window's components have its noise averaged out, so that more of them do not predict
+    among the other windows. The answer is the smallest d whose squared error is at most 1.43 times the least (and
+    0.05 % of the variance). A window's components have its noise averaged out, so that more of them do not predict
     better for that reason alone, as more delays would (`suggest_delays`). Series too short for two windows give 1.
     """
     arrays = channel_arrays(series_list)
-    pairs = [(i, a) for i, a in enumerate(arrays) if len(a) >= 2 * window]
-    width = window * arrays[0].shape[1]
-    rows = [hankel(a, window) for _, a in pairs]
-    usable = [np.asarray(~np.isnan(h).any(axis=1)) for h in rows]
-    if sum(map(np.count_nonzero, usable)) < 10 * _N_NEIGHBOURS:
-        return 1
+    # Where a window and the one after it fit; only so many of them are ever made, however long the data.
+    places = np.concatenate([_starts(i, len(a) - 2 * window + 1) for i, a in enumerate(arrays)])
     rng = np.random.default_rng(0)  # the answer must not depend on a seed
-    basis = HankelBasis.from_series([a for _, a in pairs], window, min(max_dim, width), rng)
-    points, targets, places = [], [], []
-    for (i, _), h, use in zip(pairs, rows, usable, strict=True):
-        score = basis.project(h)
-        both = np.flatnonzero(np.logical_and(use[:-window], use[window:]))
-        points.append(score[both])
-        targets.append((basis.sd * score)[both + window, :_N_FORESEEN])
-        places.append(np.stack([np.full(len(both), i), both], axis=1))
-    point, target, place = (np.concatenate(a) for a in (points, targets, places))
-    chosen = rng.permutation(len(point))[:_N_LIBRARY]
-    point, target, place = point[chosen], target[chosen], place[chosen]
-    if len(point) < 10 * _N_NEIGHBOURS:
+    places = places[rng.permutation(len(places))[:_N_LIBRARY]]
+    both = [arrays[i][k : k + 2 * window] for i, k in places]
+    whole = [n for n, y in enumerate(both) if np.isfinite(y).all()]
+    if len(whole) < 10 * _N_NEIGHBOURS:
         return 1
+    past, future = ([half(both[n]) for n in whole] for half in (lambda y: y[:window], lambda y: y[window:]))
+    basis = HankelBasis.from_series(past, window, min(max_dim, past[0].size), rng)
+    points, ahead = (basis.project(np.stack([y.ravel() for y in part])) for part in (past, future))
+    targets, where = (basis.sd * ahead)[:, :_N_FORESEEN], places[whole]
     return _fewest(
-        lambda d: _prediction_error(point[:, :d], target, place, 2 * window),
-        target,
+        lambda d: _prediction_error(points[:, :d], targets, where, 2 * window),
+        targets,
         basis.n_components,
         _ENOUGH_COMPONENTS,
     )
+
+
+def _starts(series: int, n: int) -> Int[np.ndarray, "n 2"]:
+    n = max(n, 0)
+    return np.stack([np.full(n, series), np.arange(n)], axis=1)
 
 
 def suggest_delays(series_list: Sequence[Series | np.ndarray], lag: int, max_dim: int = 8) -> int:

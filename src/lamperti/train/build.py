@@ -29,7 +29,7 @@ from lamperti.model import LatentSDE
 from lamperti.smoothers import Linearised, MomentMatching, Particle, SigmaPoint
 from lamperti.train import start
 
-_AUTO_DIM = (2, 4)
+_LEAST_DIM = 2
 
 
 def choose(config: ModelConfig, tracks: Sequence[Track]) -> ModelConfig:
@@ -38,7 +38,7 @@ def choose(config: ModelConfig, tracks: Sequence[Track]) -> ModelConfig:
     lag = config.lag or first_minimum_lag(arrays).lag
     n_channels = arrays[0].shape[1]
     window = config.window or window_length(arrays)
-    dim = config.latent_dim or int(np.clip(suggest_dimension(arrays, window), *_AUTO_DIM))
+    dim = config.latent_dim or max(suggest_dimension(arrays, window), _LEAST_DIM)
     window = config.window or max(window, math.ceil(dim / n_channels))
     most = window * n_channels
     if config.latent_dim is None:

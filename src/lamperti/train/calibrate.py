@@ -28,9 +28,13 @@ from lamperti.emissions.linear_gaussian import NOISE_FLOOR, LinearGaussian
 from lamperti.model import LatentSDE, Segment
 from lamperti.smoothers import SigmaPoint
 
-_FURTHEST = 4.0  # from where training left it
+_FURTHEST = 4.0  # log g and log R, from where training left them
+_REACH, _LEAST_REACH = 0.5, 0.2  # loadings and linear drift: a share of what they are, but at least so much
 _ROUNDS = 60
-_DOUBT = 2.0  # standard errors by which held-out segments may seem less likely
+# Held-out segments may seem less likely by so many standard errors, but never by more than so many nats a transition:
+# a disaster in one of them would excuse itself by its own spread.
+_DOUBT, _WORST = 2.0, 0.005
+_BAD = 1e6  # cost where the likelihood is not finite: to the line search it is merely bad
 _GAIN = 1e-8  # of log-likelihood a transition: a round that gains less is the last
 
 
@@ -97,10 +101,15 @@ def calibrate(model: LatentSDE, batch: Segment, held_out: Segment | None = None)
         return model  # g is then the conjugate posterior's; or there is no R
     start, back = ravel_pytree(_Fitted.of(model))
     unit = np.asarray(ravel_pytree(jax.tree.map(jnp.full_like, _Fitted.of(model), _units()))[0])
-    low, high = (np.asarray(ravel_pytree(b)[0] - start) for b in _bounds(_Fitted.of(model), model.dynamics.mean.fixed))
+    # Where the encoder speaks at every state, it must go on to speak of the coordinates that it knows.
+    free = model.told_by == "emission"
+    bounds = _bounds(_Fitted.of(model), loadings=free, drift=free and not model.dynamics.mean.fixed)
+    low, high = (np.asarray(ravel_pytree(b)[0] - start) for b in bounds)
 
     def cost(way: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = _cost_and_slope(back(start + unit * way), model, batch)
+        if not np.isfinite(value):
+            return _BAD, np.zeros(len(way))
         return float(value), unit * np.asarray(ravel_pytree(slope)[0])
 
     with while_training:
@@ -117,29 +126,29 @@ def calibrate(model: LatentSDE, batch: Segment, held_out: Segment | None = None)
         better = back(start + unit * found.x).put_into(model)
         judged = batch if held_out is None else held_out
         gain = np.asarray(_each(better, judged)) - np.asarray(_each(model, judged))
-    spread = gain.std() * np.sqrt(len(gain))
-    return better if gain.sum() > -_DOUBT * spread else model  # a gain that is not finite is none
+    n_transitions = float(np.sum(judged.link[:, model.encoder.lead :]))
+    spread = gain.std(ddof=1) * np.sqrt(len(gain)) if len(gain) > 1 else 0.0
+    # a gain that is not finite is none
+    return better if gain.sum() > -min(_DOUBT * spread, _WORST * n_transitions) else model
 
 
-def _bounds(start: _Fitted, mean_is_fixed: bool) -> tuple[_Fitted, _Fitted]:
-    """How far each may go: noises by a factor, linear parts by a share of what they are."""
+def _bounds(start: _Fitted, *, loadings: bool, drift: bool) -> tuple[_Fitted, _Fitted]:
+    """How far each may go: noises by a factor, linear parts by a share of what they are, or not at all."""
 
-    def around(value: Array, reach: float) -> tuple[Array, Array]:
-        return value - reach, value + reach
+    def reach(value: Array, free: bool) -> Array:
+        return jnp.maximum(_REACH * jnp.abs(value), _LEAST_REACH) if free else jnp.zeros_like(value)
 
-    floor = jnp.minimum(jnp.log(NOISE_FLOOR), start.R)
-    R = jnp.maximum(start.R - _FURTHEST, floor), start.R + _FURTHEST
-    slope = 0.0 if mean_is_fixed else _FURTHEST
-    pairs = (
-        around(start.g, _FURTHEST),
-        R,
-        around(start.C, _FURTHEST),
-        around(start.c, _FURTHEST),
-        around(start.weight, slope),
-        around(start.bias, slope),
+    far = _Fitted(
+        g=jnp.full_like(start.g, _FURTHEST),
+        R=jnp.full_like(start.R, _FURTHEST),
+        C=reach(start.C, loadings),
+        c=reach(start.c, loadings),
+        weight=reach(start.weight, drift),
+        bias=reach(start.bias, drift),
     )
-    low, high = zip(*pairs, strict=True)
-    return _Fitted(*low), _Fitted(*high)
+    low, high = (jax.tree.map(move, start, far) for move in (jnp.subtract, jnp.add))
+    floor = jnp.minimum(jnp.log(NOISE_FLOOR), start.R)
+    return low._replace(R=jnp.maximum(low.R, floor)), high
 
 
 @compiled
