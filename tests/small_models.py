@@ -43,6 +43,7 @@ def small_dynamics(
         q=random_normal_gamma(seed + 1, 2, m),
         prior=prior(jnp.asarray([2.0, 3.0]), jnp.asarray([1.0, 0.6]), m),
         jitter=jnp.asarray(jitter),
+        axes=jnp.eye(2),
         diffusion_step=diffusion_step,
     )
 

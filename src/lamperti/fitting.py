@@ -4,6 +4,7 @@ check -> scale -> segment -> start -> train -> calibrate -> result. With the fol
 committed to it at every validation.
 """
 
+import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,17 +26,21 @@ from lamperti.forecasting import smooth
 from lamperti.model import LatentSDE, Segment
 from lamperti.results import Config, FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
-from lamperti.train.build import build_model, choose, skeleton
+from lamperti.train.build import build_model, choose, settings_of, skeleton
 from lamperti.train.calibrate import calibrate
 from lamperti.train.loop import Progress, Settings, Watch, as_segment, train
 from lamperti.train.memory import check_memory, step_bytes
 from lamperti.train.position import Position
-from lamperti.train.schedule import Schedule
-from lamperti.train.step import LearningRates, make_optimiser
+from lamperti.train.step import make_optimiser
 
 _KEPT_STATES = 512
 _VALIDATION_SEGMENTS = 32
 _CALIBRATION_SAMPLES = 24_000
+_LEAST_TRIED = 3  # coordinates, from which on one more is tried
+_TRIAL_ITERATIONS = 150
+_WORTH_TRIALS = 4  # trainings that are shorter than so many trials do without
+# Of a time limit, what each trial and calibration may take on top.
+_TRIAL_SHARE, _CALIBRATION_SHARE = 0.1, 0.4
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
 
@@ -64,7 +69,7 @@ def fit(
 
     data: a Series, a list of them (ragged allowed), or an array [T], [R, T] or [R, T, P].
     progress: called with each history record (ELBO terms, validation score, time left). If it has a method ``stage``,
-    that is called with a word on what comes after training.
+    that is called with a word on what comes before and after training.
     watch: called with every iteration and the model as it is then; copy what is to be kept of it.
     run: a folder that gets configuration, history, checkpoints and the model; `resume` goes on from it.
     overwrite: replace the run that is in the folder already.
@@ -75,9 +80,12 @@ def fit(
     """
     model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
     walk = _prepare(as_series_list(data), model, fit)
+    ask = model.latent_dim is None
     if run is None:
+        walk = _try_dimensions(walk, progress) if ask else walk
         return _learn(walk, _start(walk), progress, watch)
     with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
+        walk = _try_dimensions(walk, progress) if ask else walk
         start = _start(walk)
         folder.begin(walk.config, walk.series, start, origin)
         return _learn(walk, start, progress, watch, folder)
@@ -128,6 +136,35 @@ def _prepare(series: list[Series], model: ModelConfig, fit: FitConfig) -> _Walk:
     return _Walk(series, scaler, Config(config, fit), training, held_out)
 
 
+def _try_dimensions(walk: _Walk, progress: Progress | None) -> _Walk:
+    """With the dimension that the data suggest or one more, whichever a short training likes better.
+
+    Two coordinates are left as they are: a third has never been better (docs/adr/0024)."""
+    config = walk.config.model
+    dim, window, n_channels = config.latent_dim or 1, config.window or 1, len(walk.series[0].names)
+    settings = walk.settings
+    worth_it = walk.held_out and settings.max_iterations >= _WORTH_TRIALS * _TRIAL_ITERATIONS
+    if dim < _LEAST_TRIED or window * n_channels <= dim or not worth_it:
+        return walk
+    _tell(progress, f"comparing {dim} and {dim + 1} coordinates")
+    settings = dataclasses.replace(
+        settings, max_iterations=_TRIAL_ITERATIONS, max_seconds=_TRIAL_SHARE * settings.max_seconds, gauge_at=()
+    )
+    scores = []
+    for n in (dim, dim + 1):
+        more = {"latent_dim": n, "n_components": max(config.n_components, n)}
+        tried = dataclasses.replace(walk, config=Config(config.model_copy(update=more), walk.config.fit))
+        model = _start(tried)
+        try:
+            _, history = train(model, *_segments(tried, model.encoder.lead), settings)
+        except TrainingError:  # what cannot be trained is not chosen; with the suggestion, training will say why
+            continue
+        if history.status in ("interrupted", "terminated"):
+            raise KeyboardInterrupt  # nothing has been learned yet
+        scores.append((history.best_score, tried))
+    return max(scores, key=lambda s: s[0])[1] if len(scores) == 2 else walk
+
+
 def _start(walk: _Walk) -> LatentSDE:
     return build_model(walk.config.model, walk.training, seed=walk.config.fit.seed)
 
@@ -148,8 +185,13 @@ def _learn(
     if fit.calibrate and history.status not in ("interrupted", "terminated"):  # who stops training wants it back soon
         _tell(progress, "calibrating")
         held_out = None if validation is None else as_segment(validation)
+        batch = as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1)))
         trained = calibrate(
-            trained, as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1))), held_out
+            trained,
+            batch,
+            held_out,
+            n_transitions=segments.n_transitions,
+            max_seconds=_CALIBRATION_SHARE * walk.settings.max_seconds,
         )
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
@@ -229,24 +271,6 @@ def _hold_out(
     seen = [(t, first.get(i, len(t.y))) for i, t in enumerate(tracks)]
     training = [Track(t.y[:k], t.mask[:k], t.dt[: k - 1]) for t, k in seen if k]
     return training, [Track(*(a[k:] for a in tracks[i])) for i, k in first.items()]
-
-
-def settings_of(fit: FitConfig) -> Settings:
-    """The plain numbers of a configuration."""
-    return Settings(
-        max_iterations=fit.max_iterations,
-        max_seconds=np.inf if fit.max_minutes is None else 60.0 * fit.max_minutes,
-        batch_size=fit.batch_size,
-        n_samples=fit.n_samples,
-        span_rate=fit.span_rate,
-        follow=fit.encoder_follow,
-        gauge_at=fit.gauge_at,
-        validate_every=fit.validate_every,
-        patience=fit.patience,
-        rates=LearningRates(fit.learning_rate, fit.kernel_rate, fit.diffusion_rate),
-        schedule=Schedule(fit.natural_rate, fit.start_rate, fit.start_iterations),
-        seed=fit.seed,
-    )
 
 
 def _visited(model: LatentSDE, batch: Batch, *, seed: int) -> np.ndarray:

@@ -23,6 +23,7 @@ from safetensors.numpy import save as to_bytes
 
 from lamperti._errors import ModelFileError
 from lamperti._params import PositiveParam, realise
+from lamperti._schema import AXES, SCHEMA, added_arrays, migrated
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data._checks import as_names
 from lamperti.data.files import as_path, atomic_write
@@ -35,7 +36,6 @@ from lamperti.train.history import History, pack_history, unpack_history
 
 MODEL_NAME = "model.safetensors"  # of the model file in the folder of a run
 RUN_CONFIG = "config.json"  # what makes a folder that of a run
-SCHEMA = 2
 _FORMAT = "lamperti-model"
 _MOST_SAID = 200  # characters of what is wrong with a header, which may be as long as the file
 # What a sd, a variance or the parameter of a Gamma distribution is never but positive; parameters that are held as
@@ -127,7 +127,7 @@ def _read(file: Path) -> FitResult:
         metadata = opened.metadata() or {}
         content = _content(metadata)
         try:
-            content = _migrated(content)
+            content = migrated(content)
             config = Config(ModelConfig(**content["model"]), FitConfig(**content["fit"]))
             names = as_names(_texts(content["names"]), len(content["names"]))
             blank = _skeleton(config.model, len(names), _of_type(bool, content["realised"]))
@@ -141,9 +141,12 @@ def _read(file: Path) -> FitResult:
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             what = " ".join(f"{type(error).__name__}: {error}".split())
             raise ModelFileError(f"its header is damaged ({what[:_MOST_SAID]}).") from None
-        arrays = _arrays(opened, _expected(blank, len(names)))
+        added = added_arrays(_content(metadata)["schema"], blank.latent_dim)
+        expected = {name: leaf for name, leaf in _expected(blank, len(names)).items() if name not in added}
+        arrays = _arrays(opened, expected)
     if _checksum(metadata["lamperti"], arrays) != metadata.get("sha256"):
         raise ModelFileError("the checksum does not match: the file was changed or damaged. Copy or save it again.")
+    arrays |= added
     _check_values(arrays, config.model, len(names))
     if not (0.0 < time_unit < math.inf):
         raise ModelFileError(f"its time unit is {time_unit}, which is not a positive number.")
@@ -166,33 +169,6 @@ def _content(metadata: Mapping[str, str]) -> dict[str, Any]:
             f"formats up to {SCHEMA}. Install a newer lamperti."
         )
     return content
-
-
-def _migrated(content: dict[str, Any]) -> dict[str, Any]:
-    """The header as the present format has it, one step of its history at a time."""
-    while content["schema"] < SCHEMA:
-        content = _MIGRATIONS[content["schema"]](content) | {"schema": content["schema"] + 1}
-    return content
-
-
-def _from_1(content: dict[str, Any]) -> dict[str, Any]:
-    """Format 1 had no units and no repairs, and told of the numerical guard by totals: in its records and, without a
-    time, of rollbacks."""
-    history, records = content["history"], content["history"]["records"]
-    events: list[tuple[int, str, int]] = []
-    for kind, totals in (("refused step", records["refused"]), ("shortened step", records["halvings"])):
-        rises = zip(records["iteration"], totals, [0, *totals[:-1]], strict=True)
-        events += [(iteration, kind, total - before) for iteration, total, before in rises if total > before]
-    if history["rollbacks"]:
-        last = records["iteration"][-1]
-        events += [(last, kind, history["rollbacks"]) for kind in ("rollback", "raised jitter")]
-    names = ("iteration", "kind", "count")
-    columns = {name: [event[k] for event in events] for k, name in enumerate(names)}
-    history = {**history, "events": columns}
-    return content | {"units": [""] * len(content["names"]), "time_unit_name": "", "repairs": [], "history": history}
-
-
-_MIGRATIONS = {1: _from_1}
 
 
 def _of_type(kind: Any, value: Any) -> Any:
@@ -255,6 +231,8 @@ def _check_values(arrays: Arrays, config: ModelConfig, n_channels: int) -> None:
             fault = fault or "positive"
         if name == "model.dynamics.q.prec" and not fault:
             fault = "" if _positive_definite(value) else "positive definite"
+        if name == AXES and not fault and np.linalg.matrix_rank(value) < len(value):
+            fault = "those of an invertible matrix"
         if fault:
             raise ModelFileError(f"the array {name!r} holds values that are not {fault}. Train the model again.")
 

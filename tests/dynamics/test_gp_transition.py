@@ -149,3 +149,38 @@ def test_gradient_through_a_linearised_chain_is_its_slope():
         return fit + seen - jnp.mean(paths.log_q) - model.kl()
 
     assert_gradient_is_the_slope(elbo, (dynamics, potentials, initial))
+
+
+def test_an_equation_in_turned_coordinates_is_the_same_equation():
+    """Mean drift, its covariance and the noise, mapped by hand, with one Sigma for both coordinates."""
+    dynamics = small_dynamics(diffusion_step="scale-free")
+    q = dynamics.q
+    q = eqx.tree_at(lambda q: q.prec, q, jnp.broadcast_to(q.prec[0], q.prec.shape))
+    dynamics = eqx.tree_at(lambda d: (d.q, d.amplitude), dynamics, (q, jnp.asarray([0.9, 0.9])))
+    Q = np.array([[0.5, 0.3], [0.3, 0.8]])
+    _, vectors = np.linalg.eigh(Q)
+    T = np.diag([2.0, 0.5]) @ vectors.T
+    turned = dynamics.turned(jnp.asarray(T), jnp.asarray(Q))
+    old, new = dynamics.condition(), turned.condition()
+    np.testing.assert_allclose(turned.diffusion, np.diag(T @ Q @ T.T), rtol=1e-12)
+    for x in fixed_path(4)[0]:
+        np.testing.assert_allclose(new.drift(T @ x), T @ np.asarray(old.drift(x)), rtol=1e-8)
+        # Cov f = Q x (P + A Sigma A'), and that is diagonal in the new coordinates
+        spread = float(old.drift_variance(x)[0])
+        np.testing.assert_allclose(
+            new.drift_variance(T @ x) * turned.diffusion, np.diag(T @ Q @ T.T) * spread, rtol=1e-7
+        )
+    again = turned.turned(jnp.asarray(np.linalg.inv(T)), jnp.diag(turned.diffusion))
+    np.testing.assert_allclose(again.axes, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(again.Z, dynamics.Z, rtol=1e-10)
+
+
+def test_a_turn_without_correlation_keeps_the_spread_of_every_coordinate():
+    """Each with a Sigma and an amplitude of its own; scaled and exchanged."""
+    dynamics = small_dynamics(diffusion_step="scale-free")
+    T = np.array([[0.0, 3.0], [-0.5, 0.0]])
+    turned = dynamics.turned(jnp.asarray(T), jnp.diag(dynamics.diffusion))
+    old, new = dynamics.condition(), turned.condition()
+    for x in fixed_path(3)[0]:
+        before = np.asarray(old.drift_variance(x) * dynamics.diffusion)
+        np.testing.assert_allclose(new.drift_variance(T @ x) * turned.diffusion, T**2 @ before, rtol=1e-7)

@@ -15,6 +15,7 @@ from lamperti._errors import CapabilityError
 from lamperti.kernels import (
     Constant,
     Linear,
+    Mapped,
     Matern32,
     Periodic,
     SquaredExponential,
@@ -43,6 +44,7 @@ def kernels(dim):
         "se + constant": se + constant,
         "linear + linear": linear + Linear(0.2),
         "everything": 0.5 * (se + 3.0 * linear + constant) + 2.0 * se2,
+        "mapped": Mapped(se + linear, jnp.asarray(np.eye(dim) * 0.8 + 0.5 * np.eye(dim, k=1))),
     }
 
 

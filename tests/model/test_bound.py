@@ -73,6 +73,7 @@ def linear_model(data: kalman.LinearModel, smoother=None, diffusion_step="natura
             q=known,
             prior=known,
             jitter=jnp.asarray(1e-9),
+            axes=jnp.eye(D),
             diffusion_step=diffusion_step,
         ),
         emission=LinearGaussian(jnp.asarray(data.H), jnp.asarray(data.c), jnp.asarray(data.r), empty),

@@ -35,7 +35,7 @@ SUITES = {
         noises=(0.1,),
         methods=("lamperti", *BASELINES),
         seeds=1,
-        minutes=2.5,
+        minutes=1.8,
     ),
     "paper": Suite(_take(*problems.PAPER)),
     "core": Suite(_take(*problems.CORE)),

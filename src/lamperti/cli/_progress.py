@@ -31,13 +31,13 @@ class ProgressLine:
         self.live.stop()
 
     def __call__(self, record: Record) -> None:
-        self.latest, self.reported = record, time.monotonic()
+        self.latest, self.reported, self.after = record, time.monotonic(), ""
         self.best = max(self.best, -float("inf") if record.validation is None else record.validation)
         if not self.console.is_terminal:
             self.console.print(self._describe(record, record.eta_seconds), soft_wrap=True)
 
     def stage(self, what: str) -> None:
-        """Say what comes after training."""
+        """Say what goes on before or after training."""
         self.after, self.reported = what, time.monotonic()
         if not self.console.is_terminal:
             self.console.print(what)

@@ -38,7 +38,7 @@ class _Setting:
 
 _SYSTEMS = {
     "lorenz": _Setting(systems.lorenz, 400, 0.02, 3),
-    "rossler": _Setting(systems.rossler, 400, 0.2, 3),
+    "rossler": _Setting(systems.rossler, 400, 0.2, 4),
     "ou": _Setting(systems.ornstein_uhlenbeck, 400, 0.1, 2),
     "van_der_pol": _Setting(systems.van_der_pol, 400, 0.2, 2),
     "double_well": _Setting(systems.double_well, 400, 0.2, 2),
@@ -53,7 +53,7 @@ def demo(
     /,
     *,
     out: Path | None = None,
-    minutes: float = 3.0,
+    minutes: float = 2.5,
     max_iterations: int = _MAX_ITERATIONS,
     seed: int = 0,
 ) -> int:
@@ -62,7 +62,7 @@ def demo(
     Args:
         system: lorenz, rossler, ou, van_der_pol, double_well, fitzhugh_nagumo, lotka_volterra or excited_oscillator
         out: folder of the figures and the model; demo-SYSTEM by default
-        minutes: training time
+        minutes: training time; calibration may take two fifths of it on top
         max_iterations: stop earlier than by the clock
         seed: of the data and of training
     """

@@ -18,6 +18,10 @@ class LinearMean(eqx.Module):
     def __call__(self, x: Float[Array, "*K D"]) -> Float[Array, "*K D"]:
         return x @ self.weight.T + self.bias
 
+    def turned(self, T: Float[Array, "D D"]) -> "LinearMean":
+        """The same field in coordinates x' = T x."""
+        return LinearMean(T @ self.weight @ jnp.linalg.inv(T), T @ self.bias, self.fixed)
+
 
 def zero_mean(dim: int) -> LinearMean:
     """The paper's prior mean, which stays zero."""

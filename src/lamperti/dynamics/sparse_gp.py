@@ -2,10 +2,12 @@
 
 Notation   Z: inducing inputs [M, D]      K = L L' = k(Z, Z)      s: amplitude of each coordinate [D]
            v: whitened weights, f(Z) = s L v      A(x) = s k(x, Z) L^-T      P(x) = s^2 (k(x, x) - k(x, Z) K^-1 k(Z, x))
+           axes: the kernels see axes x, the identity until coordinates are turned [D, D]
            q(v, lam) = NormalGamma(mu, Sigma, shape, rate)      g = rate / shape: the diffusion
 Equations  docs/theory.md (1)-(6)
 """
 
+import dataclasses
 from typing import Literal
 
 import equinox as eqx
@@ -17,6 +19,8 @@ from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.dynamics.mean import LinearMean
 from lamperti.dynamics.transition import GPTransition
 from lamperti.interfaces import AbstractKernel
+from lamperti.kernels import Mapped
+from lamperti.math import small
 from lamperti.math.factor import Factor, factorise
 from lamperti.math.normal_gamma import NormalGamma, Statistics, Weights, kl, natural_step, weights
 
@@ -56,6 +60,7 @@ class SparseGPDynamics(eqx.Module):
     q: NormalGamma
     prior: NormalGamma
     jitter: Scalar
+    axes: Float[Array, "D D"]
     diffusion_step: DiffusionStep = eqx.field(static=True, default="scale-free")
 
     @property
@@ -68,10 +73,43 @@ class SparseGPDynamics(eqx.Module):
             return self.q
         return eqx.tree_at(lambda q: q.rate, self.q, self.q.shape * self.diffusion)
 
+    @property
+    def mapped_kernels(self) -> tuple[AbstractKernel, ...]:
+        """The kernels as functions of the state."""
+        return tuple(Mapped(kernel, self.axes) for kernel in self.kernels)
+
+    def turned(self, T: Float[Array, "D D"], Q: Float[Array, "D D"]) -> "SparseGPDynamics":
+        """The same equation in coordinates x' = T x, for realised dynamics with one kernel. ``Q`` is the covariance of
+        the noise in the old ones (its diagonal need not be that of ``diffusion``); T Q T' must be diagonal.
+
+        Mean drift and prior are carried along exactly. So is the posterior's covariance where all coordinates have the
+        same Sigma, which is then that of Q x Sigma; elsewhere what becomes correlated is taken as independent."""
+        back = jnp.linalg.inv(T)
+        w = weights(self.posterior())
+        diffusion = jnp.diagonal(T @ Q @ T.T)
+        # s root v for independent v is T L (s root v) with Q = L L', one term of it for each column of L
+        shares = T[:, None, :] * small.cholesky(Q).T[None]  # [D', column, D]
+        amplitude = jnp.sqrt(jnp.sum((shares @ self.amplitude) ** 2, axis=1) / diffusion)
+        half = jnp.einsum("dke,e,eij->dkij", shares, self.amplitude, w.root)
+        scale = diffusion * amplitude**2
+        Sigma = jnp.einsum("dkij,dklj->dil", half, half) / scale[:, None, None]
+        prec = jnp.stack([factorise(one).inverse for one in Sigma])
+        mu = (T @ (self.amplitude[:, None] * w.mu)) / amplitude[:, None]
+        q = NormalGamma(self.q.shape, self.q.shape * diffusion, jnp.einsum("dij,dj->di", prec, mu), prec)
+        return dataclasses.replace(
+            self,
+            amplitude=amplitude,
+            Z=self.Z @ T.T,
+            mean=self.mean.turned(T),
+            diffusion=diffusion,
+            q=q,
+            axes=self.axes @ back,
+        )
+
     def factors(self) -> tuple[Factor, ...]:
         """Factorise k(Z, Z) of every kernel; the only place where that is done."""
         eye = jnp.eye(self.Z.shape[0])
-        return tuple(factorise(k.gram(self.Z, self.Z) + self.jitter * eye) for k in self.kernels)
+        return tuple(factorise(k.gram(self.Z, self.Z) + self.jitter * eye) for k in self.mapped_kernels)
 
     def condition(self, w: Weights | None = None) -> GPTransition:
         """Everything that does not depend on x, computed once. ``w`` may be passed when it is known already."""
@@ -82,7 +120,7 @@ class SparseGPDynamics(eqx.Module):
         half = self.amplitude[:, None, None] * jnp.einsum("dij,djk->dik", to_inputs, w.root)
         inverse = self._per_coordinate([f.inverse for f in factors])
         return GPTransition(
-            kernels=self.kernels,
+            kernels=self.mapped_kernels,
             Z=self.Z,
             mean_function=self.mean,
             w=self.amplitude[:, None] * jnp.einsum("dij,dj->di", to_inputs, w.mu),
@@ -124,7 +162,7 @@ class SparseGPDynamics(eqx.Module):
     def _functions(self, v: Float[Array, "S D M"], diffusion: Float[Array, "S D"]) -> DriftDraws:
         to_inputs = self._per_coordinate([f.chol_inv.T for f in self.factors()])
         w = self.amplitude[:, None] * jnp.einsum("dij,sdj->sdi", to_inputs, v)
-        return DriftDraws(self.kernels, self.Z, w, self.mean, diffusion)
+        return DriftDraws(self.mapped_kernels, self.Z, w, self.mean, diffusion)
 
     def _per_coordinate(self, items: list[Array]) -> Float[Array, "D M M"]:
         stacked = jnp.stack(items)

@@ -74,7 +74,9 @@ class LinearGaussian(AbstractEmission):
     def turned(self, T: Float[Array, "D D"]) -> "LinearGaussian":
         lift = jnp.eye(T.shape[0] + 1).at[:-1, :-1].set(T)
         m = self.moments
-        return refit(EmissionMoments(jnp.einsum("ij,pjk,lk->pil", lift, m.zz, lift), m.zy @ lift.T, m.yy))
+        moments = EmissionMoments(jnp.einsum("ij,pjk,lk->pil", lift, m.zz, lift), m.zy @ lift.T, m.yy)
+        # not refitted: calibration sets loadings and noise to what the moments do not say
+        return LinearGaussian(self.C @ jnp.linalg.inv(T), self.c, self.noise, moments)
 
 
 def emission_moments(

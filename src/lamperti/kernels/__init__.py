@@ -1,6 +1,6 @@
 """Covariance functions, one a file, each written for one pair of points."""
 
-from lamperti.kernels._base import Kernel, Product, Scaled, Sum
+from lamperti.kernels._base import Kernel, Mapped, Product, Scaled, Sum
 from lamperti.kernels._fields import trainable
 from lamperti.kernels._names import KERNEL_NAMES, by_name
 from lamperti.kernels._stationary import Stationary
@@ -29,6 +29,7 @@ __all__ = [
     "Kernel",
     "KernelMoments",
     "Linear",
+    "Mapped",
     "Matern12",
     "Matern32",
     "Matern52",

@@ -1,4 +1,4 @@
-"""The base of all kernels, and the three ways of making new kernels from old ones.
+"""The base of all kernels, and the four ways of making new kernels from old ones.
 
 Notation   x, z: two points [D], or two sets of points [N, D] and [M, D]
 
@@ -93,3 +93,20 @@ class Scaled(Kernel):
 
     def diagonal(self, x: Float[Array, "N D"]) -> Float[Array, " N"]:
         return self.variance * self.kernel.diagonal(x)
+
+
+@final
+class Mapped(Kernel):
+    """k(x, z) = kernel(axes x, axes z): the same functions in other coordinates."""
+
+    kernel: AbstractKernel
+    axes: Float[Array, "D D"]
+
+    def __call__(self, x: Float[Array, " D"], z: Float[Array, " D"]) -> Scalar:
+        return self.kernel(self.axes @ x, self.axes @ z)
+
+    def gram(self, x: Float[Array, "N D"], z: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        return self.kernel.gram(x @ self.axes.T, z @ self.axes.T)
+
+    def diagonal(self, x: Float[Array, "N D"]) -> Float[Array, " N"]:
+        return self.kernel.diagonal(x @ self.axes.T)

@@ -16,6 +16,7 @@ What depends on the kernel and Z only is worked out by ``prepare``, outside the 
 
 import functools
 import itertools
+from abc import abstractmethod
 from collections.abc import Iterator
 
 import equinox as eqx
@@ -24,12 +25,12 @@ import jax.numpy as jnp
 from lamperti._errors import CapabilityError
 from lamperti._typing import Array, Float, Scalar
 from lamperti.interfaces import AbstractKernel
-from lamperti.kernels._base import Scaled, Sum
+from lamperti.kernels._base import Mapped, Scaled, Sum
 from lamperti.kernels._stationary import squared_distances
 from lamperti.kernels.constant import Constant
 from lamperti.kernels.linear import Linear
 from lamperti.kernels.squared_exponential import SquaredExponential
-from lamperti.math.small import inverse_pd
+from lamperti.math.small import inverse_pd, matmul, matvec, transpose
 
 
 class KernelMoments(eqx.Module):
@@ -170,8 +171,16 @@ def _affine_second(left: _TermMoments, right: _TermMoments, cov: Float[Array, "D
     return jnp.concatenate(rows, axis=1) @ jnp.concatenate(columns, axis=1).T
 
 
-class PreparedKernel(eqx.Module):
+class AbstractPrepared(eqx.Module):
     """A kernel and its inducing inputs, ready for many Gaussians; made by ``prepare``."""
+
+    @abstractmethod
+    def moments(self, mean: Float[Array, " D"], cov: Float[Array, "D D"]) -> KernelMoments:
+        """First moment, mean gradient and second moment of k(x, Z) for x ~ N(mean, cov)."""
+
+
+class PreparedKernel(AbstractPrepared):
+    """A sum of terms with closed forms."""
 
     _terms: _Terms
     _pairs: tuple[_BumpPair, ...]
@@ -184,7 +193,6 @@ class PreparedKernel(eqx.Module):
         self._cross_pairs = tuple(_BumpPair(a, b) for a, b in itertools.combinations(bumps, 2))
 
     def moments(self, mean: Float[Array, " D"], cov: Float[Array, "D D"]) -> KernelMoments:
-        """First moment, mean gradient and second moment of k(x, Z) for x ~ N(mean, cov)."""
         terms = self._terms.moments(mean, cov)
         parts = [pair.second(mean, cov) for pair in self._pairs]
         for pair in self._cross_pairs:
@@ -193,6 +201,18 @@ class PreparedKernel(eqx.Module):
         if self._terms.has_affine:
             parts.append(_affine_second(terms, terms, cov))
         return KernelMoments(terms.first, terms.gradient, functools.reduce(jnp.add, parts))
+
+
+class _PreparedMapped(AbstractPrepared):
+    """A kernel that sees other coordinates: a Gaussian is one there as well."""
+
+    _inner: AbstractPrepared
+    _axes: Float[Array, "D D"]
+
+    def moments(self, mean: Float[Array, " D"], cov: Float[Array, "D D"]) -> KernelMoments:
+        axes = self._axes
+        inner = self._inner.moments(matvec(axes, mean), matmul(matmul(axes, cov), transpose(axes)))
+        return KernelMoments(inner.first, inner.gradient @ axes, inner.second)
 
 
 class PreparedCross(eqx.Module):
@@ -215,8 +235,10 @@ class PreparedCross(eqx.Module):
         return functools.reduce(jnp.add, parts)
 
 
-def prepare(kernel: AbstractKernel, z: Float[Array, "M D"]) -> PreparedKernel:
+def prepare(kernel: AbstractKernel, z: Float[Array, "M D"]) -> AbstractPrepared:
     """Work out what no Gaussian enters. Raises CapabilityError for a kernel without closed forms."""
+    if isinstance(kernel, Mapped):
+        return _PreparedMapped(prepare(kernel.kernel, z @ kernel.axes.T), kernel.axes)
     return PreparedKernel(kernel, z)
 
 
@@ -240,7 +262,7 @@ def expectations(
 
 
 def has_expectations(kernel: AbstractKernel) -> bool:
-    """True for squared exponential, linear and constant kernels and for their scaled sums."""
+    """True for squared exponential, linear and constant kernels and for their scaled sums, mapped or not."""
     return _without_expectations(kernel) is None
 
 
@@ -255,10 +277,17 @@ def require_expectations(kernel: AbstractKernel) -> None:
 
 
 def _without_expectations(kernel: AbstractKernel) -> str | None:
+    if isinstance(kernel, Mapped):
+        return _without_expectations_unmapped(kernel.kernel)
+    return _without_expectations_unmapped(kernel)
+
+
+def _without_expectations_unmapped(kernel: AbstractKernel) -> str | None:
+    """Inside a sum no part may be mapped: the terms must share their coordinates."""
     if isinstance(kernel, Sum):
-        return _without_expectations(kernel.left) or _without_expectations(kernel.right)
+        return _without_expectations_unmapped(kernel.left) or _without_expectations_unmapped(kernel.right)
     if isinstance(kernel, Scaled):
-        return _without_expectations(kernel.kernel)
+        return _without_expectations_unmapped(kernel.kernel)
     if isinstance(kernel, SquaredExponential | Linear | Constant):
         return None
     return type(kernel).__name__

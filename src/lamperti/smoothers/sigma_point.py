@@ -3,6 +3,8 @@
 Notation   xi_j = +-sqrt(D) e_j: 2D points of equal weight      x_j = m + chol(P) xi_j
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 
@@ -30,26 +32,30 @@ class SigmaPoint(AbstractSmoother):
         link = jnp.ones(dt.shape, dtype=bool) if link is None else link
 
         def step(mean: Float[Array, " D"], cov: Float[Array, "D D"], dt: Scalar) -> AffineStep:
-            return sigma_point_step(transition, mean, cov, dt)
+            return sigma_point_step(transition.mean, jnp.diag(transition.variance(dt)), mean, cov, dt)
 
         filtered, steps = filter_pushed(step, initial, potentials, dt, link)
         return build_chain(filtered, steps, initial, potentials, link, parallel=False)
 
 
 def sigma_point_step(
-    transition: AbstractTransition, mean: Float[Array, " D"], cov: Float[Array, "D D"], dt: Scalar
+    move: Callable[[Float[Array, " D"], Scalar], Float[Array, " D"]],
+    noise: Float[Array, "D D"],
+    mean: Float[Array, " D"],
+    cov: Float[Array, "D D"],
+    dt: Scalar,
 ) -> AffineStep:
-    """Statistical linear regression of the step on 2D cubature points."""
+    """Statistical linear regression, on 2D cubature points, of a step with this mean and covariance."""
     d = mean.shape[0]
     xi = jnp.sqrt(float(d)) * jnp.concatenate([jnp.eye(d), -jnp.eye(d)])
     chol = small.cholesky(cov)
     x = mean + small.matmul(xi, small.transpose(chol))
-    y = jax.vmap(transition.mean, in_axes=(0, None))(x, dt)
+    y = jax.vmap(move, in_axes=(0, None))(x, dt)
     m = jnp.mean(y, axis=0)
     away = y - m
     half = small.matmul(small.transpose(away), xi) / (2 * d)  # Cov(y, x) = half chol'
     F = small.matmul(half, small.lower_inverse(chol))
     # The residual of the regression on whitened points is a sum of squares, hence never negative.
     left = away - small.matmul(xi, small.transpose(half))
-    Omega = small.matmul(small.transpose(left), left) / (2 * d) + jnp.diag(transition.variance(dt))
+    Omega = small.matmul(small.transpose(left), left) / (2 * d) + noise
     return AffineStep(F, m - small.matvec(F, mean), Omega)

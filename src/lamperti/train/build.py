@@ -1,4 +1,4 @@
-"""From standardised series and settings to a model that is ready to train."""
+"""From standardised series and a configuration to a model that is ready to train, and how."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from lamperti._compile import compiled
 from lamperti._errors import ConfigError
 from lamperti._params import positive
 from lamperti._typing import Array, Float
-from lamperti.config import ModelConfig
+from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.delay import suggest_dimension, window_length
 from lamperti.data.windows import Track, interpolate
@@ -28,6 +28,9 @@ from lamperti.math.normal_gamma import prior
 from lamperti.model import LatentSDE
 from lamperti.smoothers import Linearised, MomentMatching, Particle, SigmaPoint
 from lamperti.train import start
+from lamperti.train.loop import Settings
+from lamperti.train.schedule import Schedule
+from lamperti.train.step import LearningRates
 
 _LEAST_DIM = 2
 
@@ -87,6 +90,24 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     return assemble(jax.tree.map(jnp.asarray, picture), jnp.asarray(Z))
 
 
+def settings_of(fit: FitConfig) -> Settings:
+    """The plain numbers of a configuration."""
+    return Settings(
+        max_iterations=fit.max_iterations,
+        max_seconds=np.inf if fit.max_minutes is None else 60.0 * fit.max_minutes,
+        batch_size=fit.batch_size,
+        n_samples=fit.n_samples,
+        span_rate=fit.span_rate,
+        follow=fit.encoder_follow,
+        gauge_at=fit.gauge_at,
+        validate_every=fit.validate_every,
+        patience=fit.patience,
+        rates=LearningRates(fit.learning_rate, fit.kernel_rate, fit.diffusion_rate),
+        schedule=Schedule(fit.natural_rate, fit.start_rate, fit.start_iterations),
+        seed=fit.seed,
+    )
+
+
 def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
     """A model with the parts and shapes that `build_model` gives, but no values: what a model file is read into."""
     dim, window = config.latent_dim, config.window
@@ -115,6 +136,7 @@ def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
                 q=weak,
                 prior=weak,
                 jitter=jnp.asarray(config.jitter),
+                axes=jnp.eye(dim),
                 diffusion_step=config.diffusion_step,
             ),
             emission=LinearGaussian(zeros((n_channels, dim)), zeros(n_channels), jnp.ones(n_channels), moments),

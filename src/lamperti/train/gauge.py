@@ -1,10 +1,11 @@
-"""A turn of the latent coordinates that makes the diffusion diagonal, carrying the learned drift along.
+"""A turn of the latent coordinates that makes the diffusion diagonal.
 
 Notation   x' = T x with T Cov(x) T' = I and T Q T' diagonal, Q: residual covariance of the increments per unit time
 
 The model is invariant under linear maps of x except that its diffusion is diagonal, which is the truth in some
-coordinates only. Paths sampled in the old coordinates are mapped, and the drift's posterior in the new ones is their
-exact conjugate posterior, so nothing starts afresh.
+coordinates only. In training (`gauge_move`), paths sampled in the old coordinates are mapped, and the drift's posterior
+in the new ones, with kernels along the new axes, is their exact conjugate posterior, so nothing starts afresh. A model
+that is done (`carry`) keeps its drift as it is.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,6 @@ from lamperti._compile import compiled
 from lamperti._params import positive, realise
 from lamperti._typing import Array, Float, PRNGKeyArray
 from lamperti.dynamics.initial import InitialState
-from lamperti.dynamics.mean import LinearMean
 from lamperti.math.normal_gamma import posterior, weights
 from lamperti.model import LatentSDE, Segment
 from lamperti.objective import elbo, transition_terms
@@ -74,14 +74,24 @@ def gauge_move(model: LatentSDE, batches: Sequence[Segment], *, n_transitions: i
 
 def change_coordinates(model: LatentSDE, T: Float[Array, "D D"]) -> LatentSDE:
     """Encoder, emission, initial state, inducing inputs and mean drift in coordinates x' = T x."""
-    back = jnp.linalg.inv(T)
     d = model.dynamics
     initial = InitialState(T @ model.initial.mean, T @ model.initial.second @ T.T)
-    mean = LinearMean(T @ d.mean.weight @ back, T @ d.mean.bias, d.mean.fixed)
     return eqx.tree_at(
         lambda m: (m.encoder, m.emission, m.initial, m.dynamics.Z, m.dynamics.mean),
         model,
-        (model.encoder.turned(T), model.emission.turned(T), initial, d.Z @ T.T, mean),
+        (model.encoder.turned(T), model.emission.turned(T), initial, d.Z @ T.T, d.mean.turned(T)),
+    )
+
+
+@compiled
+def carry(model: LatentSDE, T: Float[Array, "D D"], Q: Float[Array, "D D"]) -> LatentSDE:
+    """The same model in coordinates x' = T x, its drift carried along exactly. ``Q``: covariance of the noise in the
+    old coordinates; T Q T' is diagonal."""
+    d = realise(model.dynamics).turned(T, Q)
+    return eqx.tree_at(
+        lambda m: (m.dynamics.amplitude, m.dynamics.diffusion, m.dynamics.q, m.dynamics.axes),
+        change_coordinates(model, T),
+        (positive(d.amplitude), positive(d.diffusion), d.q, d.axes),
     )
 
 

@@ -9,6 +9,7 @@ and the drift's posterior where one pass over the data says they should be. ``li
 compile two hundred small programs.
 """
 
+import dataclasses
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -142,20 +143,17 @@ def start_dynamics(
         q=weak,
         prior=weak,
         jitter=jnp.asarray(jitter),
+        axes=jnp.eye(dim),
         diffusion_step=diffusion_step,
     )
     weight = jnp.full(n_points, n_transitions / n_points)
     q = posterior(weak, dynamics.condition().path_terms(x, dx, dt, weight)[1])
-    return SparseGPDynamics(
+    return dataclasses.replace(
+        dynamics,
         kernels=tuple(trainable(k) for k in kernels),
         amplitude=positive(dynamics.amplitude),
-        Z=dynamics.Z,
-        mean=mean,
         diffusion=positive(_shared_noise(q.rate / q.shape)),
         q=q,
-        prior=weak,
-        jitter=dynamics.jitter,
-        diffusion_step=diffusion_step,
     )
 
 

@@ -1,0 +1,65 @@
+"""The likelihood of the data under a model, by the sigma-point chain of the emissions alone.
+
+Notation   Q: covariance of the noise of the motion per unit of time [D, D]      w: moments of the drift's weights
+Equations  docs/theory.md (26)
+
+Up to what the encoder says of the first state, which is a constant of each segment.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from lamperti._typing import Array, Float, Scalar
+from lamperti.interfaces import AffineStep
+from lamperti.math.normal_gamma import Weights
+from lamperti.model import LatentSDE, Segment
+from lamperti.smoothers._chain import GaussianChain, build_chain
+from lamperti.smoothers._filter import filter_pushed
+from lamperti.smoothers.sigma_point import sigma_point_step
+
+
+def log_likelihood(
+    model: LatentSDE, batch: Segment, Q: Float[Array, "D D"] | None = None, w: Weights | None = None
+) -> Float[Array, " B"]:
+    """log p(y) of every segment under the realised model; ``Q`` and ``w`` in place of what it has."""
+
+    def one(segment: Segment, chain: GaussianChain) -> Scalar:
+        part = segment.chain_part(model.encoder.lead)
+        # A potential is the emission's density over its value at the origin.
+        origin = jnp.zeros((part.y.shape[0], model.latent_dim))
+        return chain.log_normaliser() + model.emission.log_density(part.y, part.mask, origin)
+
+    return jax.vmap(one)(batch, _chains(model, batch, Q, w))
+
+
+def state_covariance(model: LatentSDE, batch: Segment, Q: Float[Array, "D D"]) -> Float[Array, "D D"]:
+    """Covariance of all states of all segments, what is not known of them included."""
+    chains = _chains(model, batch, Q)
+    marginals, counts = jax.vmap(lambda chain: chain.marginals())(chains), chains.valid.astype(float)
+    n = jnp.sum(counts)
+    mean = jnp.einsum("bt,bti->i", counts, marginals.mean) / n
+    away = marginals.mean - mean
+    return jnp.einsum("bt,btij->ij", counts, marginals.cov + away[..., :, None] * away[..., None, :]) / n
+
+
+def _chains(
+    model: LatentSDE, batch: Segment, Q: Float[Array, "D D"] | None = None, w: Weights | None = None
+) -> GaussianChain:
+    """The chain of every segment, with a leading axis."""
+    transition = model.dynamics.condition(w)
+    model = dataclasses.replace(model, told_by="emission")
+    initial = model.initial.gaussian()
+
+    def step(mean: Float[Array, " D"], cov: Float[Array, "D D"], dt: Scalar) -> AffineStep:
+        noise = jnp.diag(transition.variance(dt)) if Q is None else dt * Q
+        return sigma_point_step(transition.mean, noise, mean, cov, dt)
+
+    def one(segment: Segment) -> GaussianChain:
+        part = segment.chain_part(model.encoder.lead)
+        _, potentials = model.potentials(segment)
+        filtered, steps = filter_pushed(step, initial, potentials, part.dt, part.link)
+        return build_chain(filtered, steps, initial, potentials, part.link, parallel=False)
+
+    return jax.vmap(one)(batch)
