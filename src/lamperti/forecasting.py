@@ -5,7 +5,7 @@ Notation   x: states [S, D]      one step is 1 in the model's time unit, the med
            start "encoder": the last state of the encoder's chain (the paper)
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,14 +13,17 @@ import jax.numpy as jnp
 
 from lamperti._compile import compiled
 from lamperti._params import realise
-from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
+from lamperti._typing import Array, Bool, Float, PRNGKeyArray, Scalar
 from lamperti.dynamics.sparse_gp import DriftDraws
 from lamperti.dynamics.transition import GPTransition
+from lamperti.math import small
 from lamperti.math.resampling import systematic
 from lamperti.model import LatentSDE, Segment
+from lamperti.smoothers._chain import update
 from lamperti.smoothers.particle import Cloud, Proposal, draw_noise, move_particles, proposals, start_particles
 
 Start = Literal["filter", "encoder"]
+_LOST = 8.0  # sds of what the filter expected of a sample
 
 
 class ContextState(eqx.Module):
@@ -28,6 +31,13 @@ class ContextState(eqx.Module):
 
     x: Float[Array, "S D"]
     least_ess: Scalar
+
+
+class StepForecasts(eqx.Module):
+    """What the filter expected of a sample, given those before it; with a leading axis, of each after the first."""
+
+    mean: Float[Array, "*N P"]
+    sd: Float[Array, "*N P"]
 
 
 @compiled
@@ -42,34 +52,72 @@ def filter_context(
     def forward(state, inputs):
         cloud, least = state
         step, key = inputs
-        moved = move_particles(transition, cloud, step, draw_noise(key, cloud.x.shape))
+        after, _ = _filter_step(model, transition, cloud, step, key=key)
         # After the end of the series (padding) the particles stay where they are.
-        kept = jax.tree.map(lambda a, b: jnp.where(step.link, a, b), moved.cloud, cloud)
-        return (Cloud(*kept), jnp.where(step.link, jnp.minimum(least, moved.ess / n_particles), least)), None
+        kept = jax.tree.map(lambda a, b: jnp.where(step.proposal.link, a, b), after.cloud, cloud)
+        share = jnp.where(step.proposal.link, after.ess / n_particles, 1.0)
+        return (Cloud(*kept), jnp.minimum(least, share)), None
 
-    keys = jax.random.split(key_filter, steps.dt.shape[0])
+    keys = jax.random.split(key_filter, steps.proposal.dt.shape[0])
     (cloud, least), _ = jax.lax.scan(forward, (cloud, jnp.asarray(1.0)), (steps, keys))
     return ContextState(cloud.x[systematic(cloud.log_w, uniform=jax.random.uniform(key_pick), n=n_samples)], least)
 
 
+class _FilterStep(NamedTuple):
+    """What the filter needs of the data at a step (or, with a leading axis, at every step): the proposal, the sample,
+    and the state by encoder and emission alone, from which a filter that has lost its way begins anew."""
+
+    proposal: Proposal
+    y: Float[Array, "*N P"]
+    mask: Bool[Array, "*N P"]
+    mean: Float[Array, "*N D"]
+    chol: Float[Array, "*N D D"]
+
+
 def _open(
     model: LatentSDE, segment: Segment, n_particles: int, *, key: PRNGKeyArray
-) -> tuple[GPTransition, Proposal, Cloud]:
-    """What the filter over a series starts from: transition, proposals of all steps, first particles. The encoder
-    speaks at the first state only: its windows overlap, so more of it would count the same noise many times."""
+) -> tuple[GPTransition, _FilterStep, Cloud]:
+    """What the filter over a series starts from: transition, all steps, first particles. The encoder speaks at the
+    first state only: its windows overlap, so more of it would count the same noise many times."""
     transition = model.dynamics.condition()
     part = segment.chain_part(model.encoder.lead)
     encoding = model.encoder(segment.y, segment.mask, segment.dt)
     likelihood = model.emission.potentials(part.y, part.mask)
-    cloud, _ = start_particles(model.initial.gaussian(), encoding.potentials * likelihood, n_particles, key=key)
-    return transition, proposals(transition, likelihood, part.dt, part.link), cloud
+    initial, told = model.initial.gaussian(), encoding.potentials * likelihood
+    cloud, _ = start_particles(initial, told, n_particles, key=key)
+    mean, cov = jax.vmap(update, in_axes=(None, None, 0, 0))(
+        initial.mean, initial.cov, told.precision[1:], told.information[1:]
+    )
+    proposal = proposals(transition, likelihood, part.dt, part.link)
+    return transition, _FilterStep(proposal, part.y[1:], part.mask[1:], mean, small.cholesky(cov)), cloud
 
 
-class StepForecasts(eqx.Module):
-    """What the filter expected of a sample, given those before it; with a leading axis, of each after the first."""
+class _After(NamedTuple):
+    """The particles after a step, and the effective number of them that it left."""
 
-    mean: Float[Array, "*N P"]
-    sd: Float[Array, "*N P"]
+    cloud: Cloud
+    ess: Scalar
+
+
+def _filter_step(
+    model: LatentSDE, transition: GPTransition, cloud: Cloud, step: _FilterStep, *, key: PRNGKeyArray
+) -> tuple[_After, StepForecasts]:
+    """One step of the filter, and what was expected of the sample. Where the sample lies so far off that no particle
+    can be near the state, particles are drawn anew: with little noise in the motion they would never come back."""
+    key_state, key_noise, key_move, key_anew = jax.random.split(key, 4)
+    ahead = step.proposal.step_mean(transition, cloud.x)
+    ahead = ahead + jax.random.normal(key_state, ahead.shape) / jnp.sqrt(step.proposal.inverse_noise)
+    y = model.emission.sample(ahead, key=key_noise)
+    weight = jax.nn.softmax(cloud.log_w)
+    mean = weight @ y
+    expected = StepForecasts(mean, jnp.sqrt(weight @ (y - mean) ** 2))
+    moved = move_particles(transition, cloud, step.proposal, draw_noise(key_move, cloud.x.shape))
+    # not "further than": of particles that are no longer finite it must be true as well
+    lost = jnp.any(step.mask & ~(jnp.abs(step.y - mean) <= _LOST * expected.sd))
+    n = cloud.x.shape[0]
+    anew = step.mean + small.matvec(step.chol, jax.random.normal(key_anew, cloud.x.shape))
+    kept = Cloud(jnp.where(lost, anew, moved.cloud.x), jnp.where(lost, -jnp.log(n), moved.cloud.log_w))
+    return _After(kept, moved.ess), expected
 
 
 @compiled
@@ -81,16 +129,10 @@ def predict_steps(model: LatentSDE, segment: Segment, *, n_particles: int, key: 
 
     def forward(cloud, inputs):
         step, key = inputs
-        key_state, key_noise, key_move = jax.random.split(key, 3)
-        ahead = step.step_mean(transition, cloud.x)
-        ahead = ahead + jax.random.normal(key_state, ahead.shape) / jnp.sqrt(step.inverse_noise)
-        y = model.emission.sample(ahead, key=key_noise)
-        weight = jax.nn.softmax(cloud.log_w)
-        mean = weight @ y
-        moved = move_particles(transition, cloud, step, draw_noise(key_move, cloud.x.shape)).cloud
-        return moved, StepForecasts(mean, jnp.sqrt(weight @ (y - mean) ** 2))
+        after, expected = _filter_step(model, transition, cloud, step, key=key)
+        return after.cloud, expected
 
-    return jax.lax.scan(forward, cloud, (steps, jax.random.split(key_filter, steps.dt.shape[0])))[1]
+    return jax.lax.scan(forward, cloud, (steps, jax.random.split(key_filter, steps.proposal.dt.shape[0])))[1]
 
 
 @compiled

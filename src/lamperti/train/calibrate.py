@@ -40,7 +40,7 @@ _FURTHEST = 4.0  # log g and log R, from where training left them
 _REACH, _LEAST_REACH = 0.5, 0.2  # loadings and linear drift: a share of what they are, but at least so much
 _TILT = 10.0  # entries of M below the diagonal, between coordinates of equal noise
 _SDS = 10.0  # weights of the drift, in sds of their posterior
-_ROUNDS = 150
+_ROUNDS = 250
 # Held-out segments may seem less likely by so many standard errors, but never by more than so many nats a transition:
 # a disaster in one of them would excuse itself by its own spread.
 _DOUBT, _WORST = 2.0, 0.005

@@ -1,0 +1,35 @@
+"""A filter over a context that its model cannot follow."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tests.fitted import data, result
+
+from lamperti.fitting import as_segment, segment, tracks
+from lamperti.forecasting import filter_context, predict_steps
+
+
+def _stiff():
+    """Next to no noise in the motion, and a sudden jump in the data: no particle can follow."""
+    found = result()
+    model = eqx.tree_at(lambda m: m.dynamics.diffusion.raw, found.model, jnp.full(2, -25.0))
+    whole = as_segment(segment(tracks(data().series, found.scaler), 30, model.encoder.lead).cover(1))
+    one = jax.tree.map(lambda a: a[0], whole)
+    half = one.y.shape[0] // 2
+    return model, eqx.tree_at(lambda s: s.y, one, one.y.at[half:].set(4.0))
+
+
+def test_a_lost_filter_begins_anew_where_encoder_and_sample_say():
+    model, one = _stiff()
+    at = filter_context(model, one, n_samples=50, n_particles=100, key=jax.random.key(0))
+    last = np.asarray(model.emission.mean(at.x))[:, 0]
+    sd = np.sqrt(np.asarray(model.emission.noise)[0])
+    assert np.all(np.isfinite(last)) and abs(np.median(last) - 4.0) < 3.0 * max(sd, last.std())
+
+
+def test_one_step_forecasts_come_back_as_well():
+    model, one = _stiff()
+    expected = predict_steps(model, one, n_particles=100, key=jax.random.key(0))
+    error = np.abs(np.asarray(expected.mean)[:, 0] - np.asarray(one.y)[model.encoder.lead + 1 :, 0])
+    assert np.all(np.isfinite(error)) and np.median(error[-8:]) < 2.0
