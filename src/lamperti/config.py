@@ -50,7 +50,7 @@ class ModelConfig(_Config):
     """What is learned. The defaults suit one noisy scalar channel."""
 
     latent_dim: int | None = Field(
-        default=None, ge=1, le=12, description="latent dimension; chosen from the data when left out"
+        default=None, ge=1, le=12, description="latent dimension; chosen from the data and by short trials when left out"
     )
     kernel: str = Field(
         default="se",
@@ -128,7 +128,7 @@ class FitConfig(_Config):
         default=(150, 400), description="iterations at which coordinates are turned (gauge move)"
     )
     calibrate: bool = Field(
-        default=True, description="fit noises, loadings and linear drift to the likelihood when training is done"
+        default=True, description="fit noises, loadings and mean drift to the likelihood when training is done"
     )
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"
