@@ -50,7 +50,7 @@ class ModelConfig(_Config):
     """What is learned. The defaults suit one noisy scalar channel."""
 
     latent_dim: int | None = Field(
-        default=None, ge=1, le=12, description="latent dimension; chosen from the data and by short trials when left out"
+        default=None, ge=1, le=12, description="latent dimension; chosen from data and short trials when left out"
     )
     kernel: str = Field(
         default="se",

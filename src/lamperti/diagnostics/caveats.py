@@ -43,7 +43,7 @@ def caveats(found: "Diagnostics") -> tuple[Caveat, ...]:
 def of_training(history: History, *, calibrates: bool = True) -> Iterator[Caveat]:
     """What the course of training itself raises. ``calibrates``: whether its end would have calibrated the noises."""
     if history.status in _CUT_SHORT:
-        noises = " Diffusion and observation noise were not calibrated: spreads may be off." if calibrates else ""
+        noises = " Noises and drift were not calibrated: spreads may be off." if calibrates else ""
         yield Caveat(
             history.status, f"Training was {_CUT_SHORT[history.status]}; the best state until then was kept.{noises}"
         )
