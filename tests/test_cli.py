@@ -415,7 +415,7 @@ def test_info_of_a_training_that_was_cut_short_tells_that_its_noises_are_not_cal
     short = dataclasses.replace(result, history=history, config=dataclasses.replace(result.config, fit=fit))
     lp.save(short, tmp_path / "model")
     assert main(["info", str(tmp_path / "model")]) == 0
-    assert "noise were not calibrated" in " ".join(capsys.readouterr().out.split())
+    assert "drift were not calibrated" in " ".join(capsys.readouterr().out.split())
     assert main(["info", str(tmp_path / "model"), "--json"]) == 0
     assert "not calibrated" in json.loads(capsys.readouterr().out)["notes"][0]
 
