@@ -186,13 +186,16 @@ def _learn(
         _tell(progress, "calibrating")
         held_out = None if validation is None else as_segment(validation)
         batch = as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1)))
-        trained = calibrate(
-            trained,
-            batch,
-            held_out,
-            n_transitions=segments.n_transitions,
-            max_seconds=_CALIBRATION_SHARE * walk.settings.max_seconds,
-        )
+        try:
+            trained = calibrate(
+                trained,
+                batch,
+                held_out,
+                n_transitions=segments.n_transitions,
+                max_seconds=_CALIBRATION_SHARE * walk.settings.max_seconds,
+            )
+        except KeyboardInterrupt:  # it takes minutes, and what was trained is worth keeping
+            history.status = "interrupted"
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))

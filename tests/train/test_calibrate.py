@@ -265,3 +265,15 @@ def test_drifts_with_kernels_of_their_own_are_not_mixed():
     found = calibrate(two, _tilted(8, 40, np.array([[0.05, 0.09], [0.09, 0.2]])))
     assert not np.array_equal(found.emission.noise, two.emission.noise)
     np.testing.assert_array_equal(found.dynamics.axes, np.eye(2))
+
+
+def test_ctrl_c_while_calibrating_gives_back_what_was_trained(monkeypatch):
+    from lamperti import fitting
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "calibrate", interrupted)
+    found = lp.fit(data().series, MODEL, FIT.model_copy(update={"calibrate": True}))
+    assert found.history.status == "interrupted"
+    np.testing.assert_array_equal(found.model.emission.C, result().model.emission.C)
