@@ -40,7 +40,7 @@ _LEAST_TRIED = 3  # coordinates, from which on one more is tried
 _TRIAL_ITERATIONS = 150
 _WORTH_TRIALS = 4  # trainings that are shorter than so many trials do without
 # Of a time limit, what each trial and calibration may take on top.
-_TRIAL_SHARE, _CALIBRATION_SHARE = 0.1, 0.4
+_TRIAL_SHARE, _CALIBRATION_SHARE = 0.2, 0.4
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
 
@@ -85,9 +85,12 @@ def fit(
         walk = _try_dimensions(walk, progress) if ask else walk
         return _learn(walk, _start(walk), progress, watch)
     with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
-        walk = _try_dimensions(walk, progress) if ask else walk
         start = _start(walk)
         folder.begin(walk.config, walk.series, start, origin)
+        tried = _try_dimensions(walk, progress) if ask else walk
+        if tried.config != walk.config:
+            walk, start = tried, _start(tried)
+            folder.begin(walk.config, walk.series, start, origin)
         return _learn(walk, start, progress, watch, folder)
 
 
@@ -155,12 +158,16 @@ def _try_dimensions(walk: _Walk, progress: Progress | None) -> _Walk:
         more = {"latent_dim": n, "n_components": max(config.n_components, n)}
         tried = dataclasses.replace(walk, config=Config(config.model_copy(update=more), walk.config.fit))
         model = _start(tried)
+        segments, validation = _segments(tried, model.encoder.lead)
+        check_memory(_needed(tried.config, segments.length))
         try:
-            _, history = train(model, *_segments(tried, model.encoder.lead), settings)
+            _, history = train(model, segments, validation, settings)
         except TrainingError:  # what cannot be trained is not chosen; with the suggestion, training will say why
             continue
         if history.status in ("interrupted", "terminated"):
             raise KeyboardInterrupt  # nothing has been learned yet
+        if history.status == "max_minutes":
+            return walk  # too early to tell
         scores.append((history.best_score, tried))
     return max(scores, key=lambda s: s[0])[1] if len(scores) == 2 else walk
 

@@ -23,7 +23,7 @@ from lamperti.smoothers._chain import update
 from lamperti.smoothers.particle import Cloud, Proposal, draw_noise, move_particles, proposals, start_particles
 
 Start = Literal["filter", "encoder"]
-_LOST = 8.0  # sds of what the filter expected of a sample
+_FAR = 8.0  # sds of what the filter expected of a sample
 
 
 class ContextState(eqx.Module):
@@ -50,16 +50,17 @@ def filter_context(
     transition, steps, cloud = _open(model, segment, n_particles, key=key_start)
 
     def forward(state, inputs):
-        cloud, least = state
+        before, least = state
         step, key = inputs
-        after, _ = _filter_step(model, transition, cloud, step, key=key)
+        after, ess, _ = _filter_step(model, transition, before, step, key=key)
         # After the end of the series (padding) the particles stay where they are.
-        kept = jax.tree.map(lambda a, b: jnp.where(step.proposal.link, a, b), after.cloud, cloud)
-        share = jnp.where(step.proposal.link, after.ess / n_particles, 1.0)
-        return (Cloud(*kept), jnp.minimum(least, share)), None
+        kept = jax.tree.map(lambda a, b: jnp.where(step.proposal.link, a, b), after, before)
+        share = jnp.where(jnp.isfinite(ess), ess / n_particles, 0.0)
+        return (kept, jnp.where(step.proposal.link, jnp.minimum(least, share), least)), None
 
     keys = jax.random.split(key_filter, steps.proposal.dt.shape[0])
-    (cloud, least), _ = jax.lax.scan(forward, (cloud, jnp.asarray(1.0)), (steps, keys))
+    start = (_Followed(cloud, jnp.asarray(False)), jnp.asarray(1.0))
+    ((cloud, _), least), _ = jax.lax.scan(forward, start, (steps, keys))
     return ContextState(cloud.x[systematic(cloud.log_w, uniform=jax.random.uniform(key_pick), n=n_samples)], least)
 
 
@@ -92,18 +93,21 @@ def _open(
     return transition, _FilterStep(proposal, part.y[1:], part.mask[1:], mean, small.cholesky(cov)), cloud
 
 
-class _After(NamedTuple):
-    """The particles after a step, and the effective number of them that it left."""
+class _Followed(NamedTuple):
+    """The particles, and whether the last sample was far from all that they expected."""
 
     cloud: Cloud
-    ess: Scalar
+    surprised: Bool[Array, ""]
 
 
 def _filter_step(
-    model: LatentSDE, transition: GPTransition, cloud: Cloud, step: _FilterStep, *, key: PRNGKeyArray
-) -> tuple[_After, StepForecasts]:
-    """One step of the filter, and what was expected of the sample. Where the sample lies so far off that no particle
-    can be near the state, particles are drawn anew: with little noise in the motion they would never come back."""
+    model: LatentSDE, transition: GPTransition, before: _Followed, step: _FilterStep, *, key: PRNGKeyArray
+) -> tuple[_Followed, Scalar, StepForecasts]:
+    """One step of the filter, the effective number of particles that it left, and what was expected of the sample.
+
+    When two samples running lie far off in most channels, no particle is near the state, and with little noise in the
+    motion none would come back: they are drawn anew. A single one is an outlier, to be passed over."""
+    cloud = before.cloud
     key_state, key_noise, key_move, key_anew = jax.random.split(key, 4)
     ahead = step.proposal.step_mean(transition, cloud.x)
     ahead = ahead + jax.random.normal(key_state, ahead.shape) / jnp.sqrt(step.proposal.inverse_noise)
@@ -113,11 +117,14 @@ def _filter_step(
     expected = StepForecasts(mean, jnp.sqrt(weight @ (y - mean) ** 2))
     moved = move_particles(transition, cloud, step.proposal, draw_noise(key_move, cloud.x.shape))
     # not "further than": of particles that are no longer finite it must be true as well
-    lost = jnp.any(step.mask & ~(jnp.abs(step.y - mean) <= _LOST * expected.sd))
+    far = step.mask & ~(jnp.abs(step.y - mean) <= _FAR * expected.sd)
+    seen = jnp.any(step.mask)
+    surprised = seen & (2 * jnp.sum(far) > jnp.sum(step.mask))
+    lost = surprised & before.surprised
     n = cloud.x.shape[0]
     anew = step.mean + small.matvec(step.chol, jax.random.normal(key_anew, cloud.x.shape))
     kept = Cloud(jnp.where(lost, anew, moved.cloud.x), jnp.where(lost, -jnp.log(n), moved.cloud.log_w))
-    return _After(kept, moved.ess), expected
+    return _Followed(kept, jnp.where(seen, surprised & ~lost, before.surprised)), moved.ess, expected
 
 
 @compiled
@@ -127,12 +134,13 @@ def predict_steps(model: LatentSDE, segment: Segment, *, n_particles: int, key: 
     key_start, key_filter = jax.random.split(key)
     transition, steps, cloud = _open(model, segment, n_particles, key=key_start)
 
-    def forward(cloud, inputs):
+    def forward(before, inputs):
         step, key = inputs
-        after, expected = _filter_step(model, transition, cloud, step, key=key)
-        return after.cloud, expected
+        after, _, expected = _filter_step(model, transition, before, step, key=key)
+        return after, expected
 
-    return jax.lax.scan(forward, cloud, (steps, jax.random.split(key_filter, steps.proposal.dt.shape[0])))[1]
+    start = _Followed(cloud, jnp.asarray(False))
+    return jax.lax.scan(forward, start, (steps, jax.random.split(key_filter, steps.proposal.dt.shape[0])))[1]
 
 
 @compiled

@@ -32,4 +32,19 @@ def test_one_step_forecasts_come_back_as_well():
     model, one = _stiff()
     expected = predict_steps(model, one, n_particles=100, key=jax.random.key(0))
     error = np.abs(np.asarray(expected.mean)[:, 0] - np.asarray(one.y)[model.encoder.lead + 1 :, 0])
-    assert np.all(np.isfinite(error)) and np.median(error[-8:]) < 2.0
+    assert np.all(np.isfinite(error)) and np.median(error[-8:]) < 3.0  # 3.9 without
+
+
+def test_a_single_outlier_is_passed_over():
+    """In the middle and at the end: the state is that of a filter that has not seen it."""
+    model, one = _stiff()
+    calm = eqx.tree_at(lambda s: s.y, one, jnp.zeros_like(one.y))
+    for at in (one.y.shape[0] // 2, one.y.shape[0] - 1):
+        spoiled = eqx.tree_at(lambda s: s.y, calm, calm.y.at[at].set(9.0))
+        clean, odd = (
+            np.asarray(
+                model.emission.mean(filter_context(model, s, n_samples=50, n_particles=100, key=jax.random.key(0)).x)
+            )
+            for s in (calm, spoiled)
+        )
+        assert abs(np.median(odd) - np.median(clean)) < 1.0

@@ -127,6 +127,8 @@ class _Terms(eqx.Module):
 
     def __init__(self, kernel: AbstractKernel, z: Float[Array, "M D"]):
         require_expectations(kernel)
+        if isinstance(kernel, Mapped):
+            raise CapabilityError("Mapped kernels have closed-form expectations alone, not beside another kernel.")
         one = jnp.ones((), z.dtype)
         bumps, intercept, slope = [], 0.0 * one, jnp.zeros_like(z)
         self.has_affine = False

@@ -117,10 +117,11 @@ def calibrate(
         return model  # g is then the conjugate posterior's; or there is no R
     prior_share = _count(model, batch) / (n_transitions or _count(model, batch))
     judged = batch if held_out is None else held_out
+    deadline = time.monotonic() + max_seconds
     with while_training:
         # Where the encoder speaks at every state, it must go on to speak of the coordinates that it knows.
         for only_noises in (False, True) if model.told_by == "emission" else (True,):
-            found = _most_likely(model, batch, prior_share, only_noises, max_seconds)
+            found = _most_likely(model, batch, prior_share, only_noises, deadline)
             better = found.put_into(model) if only_noises else _settled(model, found, batch)
             gain = np.asarray(_each(better, judged)) - np.asarray(_each(model, judged))
             spread = gain.std(ddof=1) * np.sqrt(len(gain)) if len(gain) > 1 else 0.0
@@ -129,9 +130,7 @@ def calibrate(
     return model
 
 
-def _most_likely(
-    model: LatentSDE, batch: Segment, prior_share: float, only_noises: bool, max_seconds: float
-) -> _Fitted:
+def _most_likely(model: LatentSDE, batch: Segment, prior_share: float, only_noises: bool, deadline: float) -> _Fitted:
     origin = _Fitted.of(model)
     start, back = ravel_pytree(origin)
     unit = np.asarray(ravel_pytree(jax.tree.map(jnp.full_like, origin, _units()))[0])
@@ -139,16 +138,16 @@ def _most_likely(
 
     def cost(way: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = _cost_and_slope(back(start + unit * way), model, batch, jnp.asarray(prior_share))
-        if not np.isfinite(value):
+        steepness = unit * np.asarray(ravel_pytree(slope)[0])
+        if not (np.isfinite(value) and np.isfinite(steepness).all()):
             return _BAD, np.zeros(len(way))
-        return float(value), unit * np.asarray(ravel_pytree(slope)[0])
+        return float(value), steepness
 
     nowhere = np.zeros(len(unit))
     before = cost(nowhere)[0]
-    began = time.monotonic()  # compiled by now
 
     def watch_the_clock(_: np.ndarray) -> None:
-        if time.monotonic() - began > max_seconds:
+        if time.monotonic() > deadline:
             raise StopIteration
 
     found = minimize(
@@ -199,7 +198,9 @@ def _settled(model: LatentSDE, values: _Fitted, batch: Segment) -> LatentSDE:
     if not _turns(model):
         return changed
     Q = np.asarray(values.Q(model))
-    T = gauge_transform(np.asarray(_spread(changed, batch, jnp.asarray(Q))), Q)
+    cov = np.asarray(_spread(changed, batch, jnp.asarray(Q)))
+    positive_definite = np.isfinite(cov).all() and np.linalg.eigvalsh(cov)[0] > 0
+    T = gauge_transform(cov, Q) if positive_definite else None
     if T is None:  # states in a plane: the turn that makes Q diagonal and leaves the first coordinate
         L = np.linalg.cholesky(Q)
         T = np.linalg.inv(L / np.diagonal(L))

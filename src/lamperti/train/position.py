@@ -54,6 +54,9 @@ def restore(
     """
     moments = eqx.filter_eval_shape(lambda model: optimiser_state(model, optimiser), blank)
     expected = named(blank, "model") | named(blank, "best") | named(moments, "optimiser")
+    # commits of versions in which kernels saw the coordinates themselves
+    axes = {f"{place}.dynamics.axes": np.eye(blank.latent_dim) for place in ("model", "best")}
+    arrays = axes | dict(arrays)
     if set(arrays) != {*expected, _KEY}:
         raise ValueError(f"the array {sorted(set(arrays) ^ {*expected, _KEY})[0]!r} is missing or unknown")
     for name, leaf in expected.items():
