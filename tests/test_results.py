@@ -167,5 +167,6 @@ def test_paths_that_run_away_are_told():
     runaway = dataclasses.replace(result, model=wild)
     with pytest.warns(lp.LampertiWarning, match=r"paths left the range of numbers.*\(5 of 5 paths\)"):
         lp.simulate(runaway, n_steps=300, n_paths=5)
-    with pytest.warns(lp.LampertiWarning, match="Look fewer steps ahead"):
+    ahead, filtered = "Look fewer steps ahead", "particles agreed with the data"
+    with pytest.warns(lp.LampertiWarning, match=ahead), pytest.warns(lp.LampertiWarning, match=filtered):
         lp.forecast(runaway, fitted.data().series[0], horizon=300, n_samples=20)
