@@ -12,7 +12,7 @@ from lamperti._errors import CapabilityError
 from lamperti._typing import Array, Float, Scalar
 from lamperti.dynamics.mean import LinearMean
 from lamperti.interfaces import AbstractKernel, AbstractTransition, AffineStep, Pusher
-from lamperti.kernels.expectations import has_expectations, prepare
+from lamperti.kernels.expectations import prepare, require_expectations
 from lamperti.math import small
 from lamperti.math.gaussian import LOG_2PI
 from lamperti.math.normal_gamma import Statistics
@@ -83,12 +83,8 @@ class GPTransition(AbstractTransition):
         return push
 
     def _check_closed_form(self) -> None:
-        lacking = [type(k).__name__ for k in self.kernels if not has_expectations(k)]
-        if lacking:
-            raise CapabilityError(
-                f"MomentMatching needs closed-form kernel expectations, which {lacking[0]} does not have. "
-                "Use Linearised() or SigmaPoint()."
-            )
+        for kernel in self.kernels:
+            require_expectations(kernel)
         if len(self.kernels) > 1:
             raise CapabilityError(
                 "MomentMatching needs one kernel shared by all coordinates. "
