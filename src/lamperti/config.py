@@ -107,7 +107,7 @@ class FitConfig(_Config):
         default=None,
         gt=0,
         description="stop (and anneal) by the clock as well; training only: compiling comes on top, trials of the "
-        "dimension (a tenth of it each) and calibration (up to two fifths)",
+        "dimension (up to a fifth of it each) and calibration (up to two fifths)",
     )
     batch_size: int = Field(default=16, ge=1, description="segments an iteration")
     segment_length: int = Field(default=100, ge=2, description="samples of a segment's chain")

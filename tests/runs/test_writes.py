@@ -4,6 +4,7 @@ import errno
 import os
 import warnings
 
+import numpy as np
 import pytest
 from tests.refusals import ERRORS, Refusal
 
@@ -83,3 +84,19 @@ def test_a_history_that_cannot_be_written_does_not_hide_why_training_failed(posi
             warnings.simplefilter("error")
             folder.fail(error)
         assert "it does not learn" in (folder.path / HISTORY).read_text()
+
+
+def test_a_position_of_a_version_without_axes_is_taken_up(position):
+    from lamperti.fitting import settings_of
+    from lamperti.train.position import restore
+    from lamperti.train.step import make_optimiser
+
+    arrays, content = position.export()
+    old = {name: array for name, array in arrays.items() if not name.endswith("dynamics.axes")}
+    assert len(old) == len(arrays) - 2
+    found = restore(old, content, position.state.model, make_optimiser(settings_of(fitted.FIT).rates))
+    for model in (found.best, found.state.model):
+        np.testing.assert_array_equal(model.dynamics.axes, np.eye(2))
+    del old["best.dynamics.Z"]
+    with pytest.raises(ValueError, match=r"best\.dynamics\.Z"):
+        restore(old, content, position.state.model, make_optimiser(settings_of(fitted.FIT).rates))
