@@ -277,3 +277,10 @@ def test_ctrl_c_while_calibrating_gives_back_what_was_trained(monkeypatch):
     found = lp.fit(data().series, MODEL, FIT.model_copy(update={"calibrate": True}))
     assert found.history.status == "interrupted"
     np.testing.assert_array_equal(found.model.emission.C, result().model.emission.C)
+
+
+def test_the_clock_stops_the_search_with_what_it_has_found():
+    batch, start = _simulated(8, 100), _linear(5.0 * G, R / 4.0)
+    at_once, in_time = (calibrate(start, batch, max_seconds=limit) for limit in (0.0, np.inf))
+    likelihoods = [float(np.sum(np.asarray(log_likelihood(realise(m), batch)))) for m in (start, at_once, in_time)]
+    assert likelihoods[0] < likelihoods[1] < likelihoods[2] - 1.0
