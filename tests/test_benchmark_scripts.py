@@ -5,7 +5,10 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from lamperti.data.systems import ornstein_uhlenbeck
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
@@ -117,3 +120,16 @@ def test_the_browser_finds_what_is_wrong_with_a_page(script, tmp_path, monkeypat
     assert found["requests"] == ["http://127.0.0.1:9/a.png"]
     assert any("first" in text for text in found["console"]) and any("second" in text for text in found["console"])
     assert len(found["fails"]) == 4 and picture.startswith(b"\x89PNG")
+
+
+def test_steps_of_a_linear_system_are_gaussian_whichever_way_they_are_made(script):
+    # A linear system has one covariance for all states: the true law, and both ways to imitate it, are the same.
+    made = ornstein_uhlenbeck(4, 500, dt=0.1, seed=0)
+    x = made.states.reshape(-1, 2)
+    steps = script("constant_noise").true_and_gaussian(made.system, x, 0.1, n_grid=15, n_draws=4000)
+    ends = {name: step(np.tile(x[:50], (400, 1)), np.random.default_rng(1)) for name, step in steps.items()}
+    sd = np.sqrt(np.diag(made.system.process_covariance(0.1)))
+    for end in ends.values():
+        error = end.reshape(400, 50, 2) - x[:50] @ made.system.transition_matrix(0.1).T
+        assert np.all(np.abs(error.mean(axis=0)) < 5 * sd / np.sqrt(400) + 0.05 * sd)
+        np.testing.assert_allclose(error.std(axis=(0, 1)), sd, rtol=0.03)
