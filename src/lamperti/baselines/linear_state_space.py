@@ -33,6 +33,7 @@ _LONGEST_CONTEXT = 500
 _LOG_R = (-16.0, 10.0)
 _LOG_R_STARTS = (-2.0, 1.0, 4.0)
 _INNERMOST = 0.9995  # roots of a start are kept inside this radius, where partial autocorrelations are finite
+_LARGEST_PARTIAL = 1 - 1e-5  # at 1 an oscillation lasts for ever and has no stationary law to start from
 _ANY = 2**31
 
 
@@ -111,7 +112,7 @@ def _by_length(arrays: list[Float[np.ndarray, " _"]]) -> list[Float[np.ndarray, 
 def _model(theta: Float[np.ndarray, " q"]) -> tuple[Float[np.ndarray, "d d"], Float[np.ndarray, " d"], float]:
     d = len(theta) // 2
     F = np.diag(np.ones(d - 1), 1)
-    F[:, 0] = _from_partial(np.tanh(theta[:d]))
+    F[:, 0] = _from_partial(_LARGEST_PARTIAL * np.tanh(theta[:d]))
     return F, np.concatenate([[1.0], theta[d : 2 * d - 1]]), float(np.exp(np.clip(theta[-1], *_LOG_R)))
 
 
