@@ -184,7 +184,17 @@ def test_the_page_tells_targets_seeds_failures_and_commands(reported):
     assert "```sh\nlamperti bench run\n```" in page
     assert re.search(r"\| tiny \|.*\(\d\.\d+, \d\.\d+\)", page), "both seeds of a baseline"
     assert "### laser" in page
-    assert len(pd.read_csv(reported / "results.csv")) > 10
+
+
+def test_every_published_number_leads_to_its_command(reported):
+    numbers, runs = (pd.read_csv(reported / name) for name in ("results.csv", "runs.csv"))
+    joined = numbers.merge(runs, on="run", validate="many_to_one")
+    assert len(joined) == len(numbers) > 10
+    of_baselines = joined[joined["method"].isin(["climatology", "persistence"])]  # the others are made up
+    assert len(of_baselines) > 5 and set(of_baselines["command"]) == {"lamperti bench run"}
+    assert joined.loc[joined["method"] == "lamperti", "minutes"].tolist() == [2.5] * 3
+    assert len(runs) < 5
+    assert {"system", "noise", "method", "seed", "metric", "horizon", "value", "se", "n"} < set(numbers.columns)
 
 
 def test_the_command_tells_what_it_wrote_or_nothing(monkeypatch, tmp_path, capsys):

@@ -10,7 +10,7 @@ from lamperti.bench.document import Block, Code, Heading, Paragraph, Picture, Ta
 from lamperti.bench.methods import LEARNED, METHODS
 from lamperti.bench.problems import HORIZONS
 from lamperti.bench.summaries import Results
-from lamperti.bench.table import CSV, table_of
+from lamperti.bench.table import CSV, RUNS, table_of, to_publish
 from lamperti.bench.targets import judge_all
 from lamperti.data.files import atomic_write
 
@@ -46,12 +46,11 @@ def write_report(folder: Path, docs: Path) -> list[Path]:
     if not cells:
         raise ConfigError(f"{folder / FOLDER} holds no results. Fill it: lamperti bench run --out {folder}.")
     docs.mkdir(parents=True, exist_ok=True)
-    table = table_of(cells)
     # pictures of an earlier report would stay for ever otherwise
     shutil.rmtree(docs / FIGURES, ignore_errors=True)
     blocks = page(cells, Results.of(cells), _copy_pictures(folder, cells, docs / FIGURES))
     written = {
-        docs / CSV: table.to_csv(index=False),
+        **{docs / name: text for name, text in to_publish(table_of(cells)).items()},
         docs / HTML: to_html(blocks, TITLE),
         docs.with_name(f"{docs.name}.md"): to_markdown(blocks, docs.absolute().parent),
     }
@@ -84,7 +83,8 @@ def _basis(cells: Sequence[CellResult]) -> str:
     trained = f" Library fits of {_words(f'{m:g}' for m in minutes)} minutes; seeds {_words(seeds)}." if minutes else ""
     return (
         f"{len(done)} results: {len({c.cell.system for c in done})} systems, {len({c.cell.method for c in done})} "
-        f"methods.{trained} One row a number, with its command, seed, version and machine, is in {CSV}."
+        f"methods.{trained} One row a number, with its seed, is in {CSV}; its column run leads to command, version and "
+        f"machine in {RUNS}."
     )
 
 

@@ -10,11 +10,12 @@ import pandas as pd
 from lamperti.bench.cells import CellResult, read_cells
 from lamperti.data.files import atomic_write
 
-CSV, PARQUET = "results.csv", "results.parquet"
+CSV, PARQUET, RUNS = "results.csv", "results.parquet", "runs.csv"
 COLUMNS = (
     "system", "noise", "method", "seed", "metric", "horizon", "value", "se", "n", "minutes", "command", "version",
     "machine",
 )  # fmt: skip
+_OF_A_RUN = ["minutes", "command", "version", "machine"]
 
 
 def table_of(results: Iterable[CellResult]) -> pd.DataFrame:
@@ -45,3 +46,11 @@ def write_table(folder: Path) -> pd.DataFrame:
         table.to_parquet(content, index=False)
         atomic_write(folder / PARQUET, content.getvalue())
     return table
+
+
+def to_publish(table: pd.DataFrame) -> dict[str, str]:
+    """The table as text for a repository: six digits, and what many rows share, their run, once in a table of its own
+    with which column ``run`` joins it."""
+    runs = table[_OF_A_RUN].drop_duplicates(ignore_index=True).rename_axis("run").reset_index()
+    numbers = table.merge(runs, how="left", on=_OF_A_RUN).drop(columns=_OF_A_RUN)
+    return {CSV: numbers.to_csv(index=False, float_format="%.6g"), RUNS: runs.to_csv(index=False)}
