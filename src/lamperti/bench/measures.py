@@ -99,7 +99,7 @@ def oracle_r2(problem: Problem, test: Simulated, folder: Path) -> np.ndarray:
     """The same R2 for the filtered means of someone who knows the equations; computed once and kept in the folder."""
     y = np.stack([s.values[:, 0] for s in test.series[:_EMBEDDED]])
     digest = hashlib.sha256(repr(problem).encode() + np.ascontiguousarray(y).tobytes()).hexdigest()[:12]
-    path = folder / f"oracle-r2-{problem.name}-{digest}.txt"
+    path = folder / f"oracle-affine-kernel-r2-{problem.name}-{digest}.txt"  # named for its definition
     if not path.exists():
         means = _filtered_means(problem, test, y)
         kept = path.with_suffix(".partial")
