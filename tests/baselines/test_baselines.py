@@ -186,12 +186,12 @@ def test_linear_state_space_reaches_the_exact_oracle_on_a_noisy_rotation():
 
 
 def test_an_oscillation_that_lasts_is_forecast_by_the_linear_state_space():
-    t, phases = np.arange(300.0), np.random.default_rng(0).uniform(0, 2 * np.pi, 4)
-    noise = 0.1 * np.random.default_rng(1).normal(size=(4, 300))
-    waves = np.sin(0.3 * t + phases[:, None])
-    model = baselines.LinearStateSpace(max_dimension=3).fit([Series(w) for w in waves + noise], seed=0)
-    samples = model.forecast((waves + noise)[0, :200, None], 50, 200, seed=0)
-    assert np.sqrt(np.mean((samples.mean(axis=0)[:, 0] - waves[0, 200:250]) ** 2)) < 0.1
+    t, phases = np.arange(200.0), np.array([[0.0], [1.0], [2.0]])
+    waves = np.sin(0.3 * t + phases)
+    noisy = waves + 0.1 * np.random.default_rng(1).normal(size=waves.shape)
+    model = baselines.LinearStateSpace(max_dimension=2).fit([Series(w) for w in noisy], seed=0)
+    samples = model.forecast(noisy[0, :150, None], 50, 200, seed=0)
+    assert np.sqrt(np.mean((samples.mean(axis=0)[:, 0] - waves[0, 150:]) ** 2)) < 0.1
 
 
 def test_simplex_beats_climatology_on_lorenz_and_takes_its_lag_from_the_data():
