@@ -1,5 +1,6 @@
 """What every test shares: run-time checks of shapes and types, and compiled programs kept between runs."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -26,3 +27,17 @@ _EDGE |= {"fitting", "io", "report", "results", "runs", "viz"}
 _UNCHECKED = {"__init__", "__pycache__", "config", "interfaces"} | _EDGE
 _CHECKED = sorted({path.stem for path in _PACKAGE.iterdir()} - _UNCHECKED)
 install_import_hook([f"lamperti.{name}" for name in _CHECKED], "beartype.beartype")
+
+# Every compiled program takes a few of the memory maps that Linux grants a process (65,530). A worker that has run
+# half of the suite comes near; beyond them the compiler dies of a segmentation fault.
+_MAPS, _MANY_MAPS = Path("/proc/self/maps"), 25_000
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Let go of compiled programs between files, when there are many; what is needed again comes from the cache."""
+    between_files = nextitem is None or nextitem.path != item.path
+    if between_files and _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > _MANY_MAPS:
+        import jax
+
+        jax.clear_caches()
+        gc.collect()
