@@ -25,32 +25,43 @@ def test_drawn_segments_never_cross_from_one_series_to_another():
     np.testing.assert_array_equal(batch.link, batch.mask[:, 1:, 0] & batch.mask[:, :-1, 0])
 
 
-def test_series_are_drawn_in_proportion_to_their_transitions_and_starts_evenly():
-    segments = segment([track(41, 0.0), track(11, 1000.0)], length=5, lead=0)
-    assert segments.n_transitions == 50
-    n = 20_000
-    starts = segments.draw(np.random.default_rng(1), n).y[:, 0, 0]
-    share = np.mean(starts < 1000)
-    assert abs(share - 0.8) < 5 * np.sqrt(0.8 * 0.2 / n)
-    counts = np.bincount(starts[starts < 1000].astype(int), minlength=37)
-    expected = 0.8 * n / 37
-    assert len(counts) == 37 and np.all(np.abs(counts - expected) < 5 * np.sqrt(expected))
+@pytest.mark.parametrize("length", [2, 3, 5, 12, 21, 40])
+def test_every_transition_has_the_same_chance_to_be_drawn(length):
+    """The first and the last of a series too, in series longer and shorter than a segment."""
+    lengths = [41, 11, 22, 6, 2]
+    segments = segment([track(n, 1000.0 * i) for i, n in enumerate(lengths)], length=length, lead=2)
+    assert segments.n_transitions == 40 + 10 + 21 + 5 + 1
+    batch = segments.draw(np.random.default_rng(1), 40_000)
+    link, y = batch.link[:, 2:], batch.y[:, 2:-1, 0]  # of the chains
+    assert link.any(axis=1).all()  # no segment is empty
+    drawn = y[link].astype(int)
+    counts = np.array([np.sum(drawn == 1000 * i + k) for i, n in enumerate(lengths) for k in range(n - 1)])
+    assert counts.sum() == len(drawn)
+    expected = len(drawn) / segments.n_transitions
+    assert np.all(np.abs(counts - expected) < 5 * np.sqrt(expected)), counts
 
 
-def test_every_transition_counts_alike_in_series_shorter_than_a_segment():
-    lengths = [6, 11, 81]
-    segments = segment([track(n, 1000.0 * i) for i, n in enumerate(lengths)], length=21, lead=0)
-    batch = segments.draw(np.random.default_rng(1), 20_000)
-    which = (batch.y[:, 0, 0] // 1000).astype(int)
-    drawn = np.array([batch.link[which == i].sum() for i in range(3)])
-    np.testing.assert_allclose(drawn / drawn.sum(), np.array([5, 10, 80]) / 95, rtol=0.05)
+def test_a_piece_that_ends_within_a_segment_is_as_if_the_series_ended_there():
+    batch = segment([track(30)], length=8, lead=3).draw(np.random.default_rng(2), 400)
+    seen = batch.mask[..., 0]
+    assert np.any(batch.link[:, 3:].sum(axis=1) < 7)
+    # links join observed samples, in one run that starts at the first sample of the chain
+    np.testing.assert_array_equal(batch.link[:, 3:], seen[:, 3:-1] & seen[:, 4:])
+    assert np.all(np.diff(batch.link[:, 3:].astype(int), axis=1) <= 0) and batch.link[:, 3].all()
+
+
+def test_a_long_series_is_drawn_in_segments_that_are_mostly_full():
+    batch = segment([track(400)], length=100, lead=0).draw(np.random.default_rng(3), 2_000)
+    assert batch.link.mean() > 0.75
+    starts = batch.y[:, 0, 0]
+    assert len(np.unique(starts)) > 200  # cuts move
 
 
 def test_the_lead_is_real_where_the_series_has_it():
     segments = segment([track(30)], length=5, lead=3)
     batch = segments.draw(np.random.default_rng(2), 200)
     late = batch.y[:, 3, 0] >= 3
-    assert late.any() and batch.mask[late].all() and batch.link[late].all()
+    assert late.any() and batch.mask[late, :4].all() and batch.link[late, :4].all()
     np.testing.assert_array_equal(batch.y[late, 0, 0], batch.y[late, 3, 0] - 3)
 
 

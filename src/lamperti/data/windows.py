@@ -59,15 +59,30 @@ class SegmentSet:
         return int(np.sum(self.lengths - 1))
 
     def draw(self, rng: np.random.Generator, batch_size: int) -> Batch:
-        """Random segments: a series in proportion to the segments it holds, then any start that fits.
+        """Random segments, such that every transition of the data has the same chance to be in one.
 
-        A series shorter than a segment holds one, so that every transition of the data has the same chance; in
-        proportion to its transitions it would count by their square."""
-        transitions = self.lengths - 1
-        held = transitions / np.clip(transitions, 1, self.length - 1)
-        series = rng.choice(len(self.lengths), size=batch_size, p=held / held.sum())
-        starts = rng.integers(0, np.maximum(self.lengths[series] - self.length, 0) + 1)
-        return self._gather(series, starts)
+        A series is cut into pieces that hold each of its transitions once, at places that are drawn anew each time, and
+        one of the pieces is taken; a series that is cut into more pieces is taken more often. Starts drawn evenly would
+        show the first and the last transitions of a series hardly ever."""
+        pieces = self._pieces()
+        series = rng.choice(len(pieces), size=batch_size, p=pieces / pieces.sum())
+        pieces, transitions, most = pieces[series], self.lengths[series] - 1, self.length - 1
+        # Inner pieces are full; what the pieces hold beyond the series is left out of the first and the last one.
+        spare = pieces * most - transitions
+        low, high = np.maximum(spare - (most - 1), 0), np.minimum(spare, most - 1)
+        short = np.where(pieces > 1, rng.integers(low, np.maximum(high, low) + 1), 0)
+        begin = rng.integers(0, pieces) * most - short
+        starts = np.maximum(begin, 0)
+        return self._gather(series, starts, begin + most - starts)
+
+    def _pieces(self) -> Int[np.ndarray, " R"]:
+        """Into how many pieces each series is cut: one that fits into a segment is left whole, others are cut into as
+        many as leave half a segment or more to shift the cuts by."""
+        most = self.length - 1
+        room = 0.5 if most > 1 else 0.0  # pieces of one transition have no cuts to shift
+        return np.where(
+            self.lengths <= self.length, self.lengths > 1, np.ceil((self.lengths - 1) / most + room)
+        ).astype(int)
 
     def cover(self, max_segments: int | None = None) -> Batch:
         """Every sample once in a chain, as one batch; or ``max_segments`` of the segments, evenly spread."""
@@ -79,10 +94,17 @@ class SegmentSet:
             series, starts = series[keep], starts[keep]
         return self._gather(series, starts)
 
-    def _gather(self, series: Int[np.ndarray, " B"], starts: Int[np.ndarray, " B"]) -> Batch:
+    def _gather(
+        self, series: Int[np.ndarray, " B"], starts: Int[np.ndarray, " B"], n_steps: Int[np.ndarray, " B"] | None = None
+    ) -> Batch:
+        """The segments that start there; with ``n_steps``, of so many transitions, as if the series ended there."""
         # The lead comes first in an extended series, so a chain that starts at s has its lead from row s on.
         rows = (self.offsets[series] + starts)[:, None] + np.arange(self.lead + self.length)
-        return Batch(self.y[rows], self.mask[rows], self.dt[rows[:, :-1]], self.link[rows[:, :-1]])
+        batch = Batch(self.y[rows], self.mask[rows], self.dt[rows[:, :-1]], self.link[rows[:, :-1]])
+        if n_steps is None:
+            return batch
+        within = np.arange(self.lead + self.length) <= self.lead + n_steps[:, None]
+        return batch._replace(mask=batch.mask & within[..., None], link=batch.link & within[:, 1:])
 
 
 def segment(tracks: Sequence[Track | tuple], length: int, lead: int) -> SegmentSet:
@@ -92,7 +114,8 @@ def segment(tracks: Sequence[Track | tuple], length: int, lead: int) -> SegmentS
             f"segments need a length of at least 2, a lead of at least 0 and a series; got length={length}, "
             f"lead={lead} and {len(tracks)} series."
         )
-    extended = [_extend(Track(*track), lead, length) for track in tracks]
+    # A series that is cut into pieces may have one that holds its last transition only.
+    extended = [_extend(Track(*t), lead, length, beyond=length if len(t[0]) > length else 0) for t in tracks]
     sizes = [len(batch.y[0]) for batch in extended]
     return SegmentSet(
         length=length,
@@ -121,10 +144,10 @@ def whole(
     return _extend(Track(y, mask, dt), lead, multiple)
 
 
-def _extend(track: Track, lead: int, multiple: int) -> Batch:
-    """The series with its lead before it and its length padded up to a multiple, as a batch of one."""
+def _extend(track: Track, lead: int, multiple: int, beyond: int = 0) -> Batch:
+    """The series with its lead before it, its length padded up to a multiple and further, as a batch of one."""
     length = len(track.y)
-    tail = -length % multiple
+    tail = -length % multiple + beyond
     y = interpolate(track)
     mirror = np.minimum(np.arange(lead, 0, -1), length - 1)  # lead sample j steps before the start mirrors sample j
     made_up = 2.0 * y[0] - y[mirror]
