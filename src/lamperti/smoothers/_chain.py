@@ -129,13 +129,15 @@ def build_chain(
     )
     before_mean = jnp.concatenate([initial.mean[None], mean])
     before_cov = jnp.concatenate([initial.cov[None], cov])
+    valid = valid_steps(link)
+    each = _log_integral(before_mean, before_cov, filtered, potentials)
     return GaussianChain(
         G=G,
         c=m - small.matvec(G, mean),
         chol_R=small.cholesky(small.symmetrise(R)),
         end=Gaussian(filtered.mean[-1], small.cholesky(filtered.cov[-1])),
-        log_z=jnp.sum(_log_integral(before_mean, before_cov, filtered, potentials)),
-        valid=valid_steps(link),
+        log_z=jnp.sum(jnp.where(valid, each, 0.0)),  # padding is independent of the rest, and no data
+        valid=valid,
         parallel=parallel,
     )
 

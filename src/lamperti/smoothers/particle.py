@@ -195,12 +195,12 @@ class Particle(AbstractSmoother):
         key: PRNGKeyArray,
     ) -> ParticleChain:
         link = jnp.ones(dt.shape, dtype=bool) if link is None else link
+        potentials = potentials.masked(valid_steps(link))  # what is said of padding is no data
         steps = proposals(transition, potentials, dt, link)
-        kept = potentials.masked(valid_steps(link))
         clouds, mu, log_z, key_chain = self._filter(
             *jax.lax.stop_gradient((transition, initial, potentials, steps)), key
         )
-        return ParticleChain(transition, initial, kept, steps, clouds, mu, log_z, key_chain)
+        return ParticleChain(transition, initial, potentials, steps, clouds, mu, log_z, key_chain)
 
     def _filter(self, transition, initial, potentials, steps: Proposal, key: PRNGKeyArray):
         key_start, key_filter, key_chain = jax.random.split(key, 3)

@@ -32,11 +32,11 @@ class LinearProblem(NamedTuple):
         return dense_path(self.initial, steps, self.potentials)
 
     def padded(self, n: int) -> tuple["LinearProblem", Bool[Array, " N"]]:
-        """The same problem with n unlinked samples behind it."""
+        """The same problem with n unlinked samples behind it, of which potentials say something: it must not count."""
         p, d = self.potentials, self.initial.mean.shape[0]
         longer = Potentials(
-            jnp.concatenate([p.precision, jnp.zeros((n, d, d))]),
-            jnp.concatenate([p.information, jnp.zeros((n, d))]),
+            jnp.concatenate([p.precision, jnp.broadcast_to(2.0 * jnp.eye(d), (n, d, d))]),
+            jnp.concatenate([p.information, jnp.ones((n, d))]),
         )
         link = jnp.arange(len(self.dt) + n) < len(self.dt)
         return self._replace(potentials=longer, dt=jnp.concatenate([self.dt, jnp.ones(n)])), link
