@@ -146,6 +146,17 @@ def test_empty_directions_of_smooth_data_are_not_blown_up():
     assert np.abs(basis.project(hankel(y, 20))).max() < 5
 
 
+def test_windows_unlike_smooth_data_have_scores_like_the_others():
+    """The odd reflection before the start of a noise-free sine has a kink that no window of the sine has."""
+    t = np.arange(400.0)
+    series = [np.sin(0.2 * t + phase)[:, None] for phase in (0.3, 1.1, 2.0)]
+    basis = HankelBasis.from_series(series, 20, 8, np.random.default_rng(0))
+    y = series[0]
+    kinked = np.concatenate([2.0 * y[0] - y[10:0:-1], y[:10]]).ravel()
+    assert np.abs(basis.project(kinked)).max() < 30.0
+    np.testing.assert_allclose(basis.project(hankel(y, 20))[:, :2].std(axis=0), 1.0, rtol=0.05)
+
+
 def test_a_basis_that_cannot_be_had_is_refused():
     y = [np.random.default_rng(0).normal(size=(10, 1))]
     with pytest.raises(ConfigError, match="has 4 components; asked for 5"):

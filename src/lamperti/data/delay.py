@@ -20,6 +20,7 @@ _WINDOW_PER_E_FOLD = 2.5
 _SHORTEST_WINDOW, _LONGEST_WINDOW = 5, 64
 _N_LIBRARY, _N_REFERENCE, _N_NEIGHBOURS, _N_SEARCHED = 8_000, 4_000, 10, 60
 _ENOUGH_DELAYS, _ENOUGH_COMPONENTS, _NEGLIGIBLE = 1.25, 1.43, 0.0005
+_LEAST_SD = 1e-2  # of a component that is whitened, in sds of the first
 _N_FORESEEN = 4  # components of the next window that are predicted
 
 
@@ -90,11 +91,13 @@ class HankelBasis:
         eigenvalues, vectors = np.linalg.eigh(np.cov(h, rowvar=False).reshape(width, width))
         components = vectors[:, ::-1].T[:n_components]
         sd = np.sqrt(np.maximum(eigenvalues[::-1][:n_components], 0.0))
-        # Directions that smooth data leave empty hold rounding noise; the floor keeps it from being blown up.
-        return cls(mean, _fix_signs(components), np.maximum(sd, 1e-6 * max(sd[0], np.finfo(float).tiny)))
+        # Smooth data leave some directions empty. A window that is not quite like them (the start of a series, an
+        # artefact) has something there, which whitening by their own sd would blow up to many times the signal.
+        return cls(mean, _fix_signs(components), np.maximum(sd, _LEAST_SD * max(sd[0], np.finfo(float).tiny)))
 
     def project(self, h: Float[np.ndarray, "*N V"]) -> Float[np.ndarray, "*N K"]:
-        """Whitened scores: zero mean and unit variance over the data of the basis."""
+        """Whitened scores: zero mean and, but for directions that the data hardly go in, unit variance over the data
+        of the basis."""
         return (h - self.mean) @ self.components.T / self.sd
 
 
