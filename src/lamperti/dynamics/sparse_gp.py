@@ -103,8 +103,14 @@ class SparseGPDynamics(eqx.Module):
             mean=self.mean.turned(T),
             diffusion=diffusion,
             q=q,
+            prior=self.turned_prior(T),
             axes=self.axes @ back,
         )
+
+    def turned_prior(self, T: Float[Array, "D D"]) -> NormalGamma:
+        """The prior in coordinates x' = T x: its rate is half an observation's noise, which is turned as noise is."""
+        p = self.prior
+        return eqx.tree_at(lambda p: p.rate, p, p.shape * (T**2 @ (p.rate / p.shape)))
 
     def factors(self) -> tuple[Factor, ...]:
         """Factorise k(Z, Z) of every kernel; the only place where that is done."""

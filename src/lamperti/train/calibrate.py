@@ -12,7 +12,8 @@ only slowly to where they should be. The likelihood has neither trouble (docs/ad
 weights are in sds of their posterior, in which the likelihood is about equally curved in all directions; their prior
 is that of the bound. The noise of a sampled system has directions of its own, place and velocity of an oscillator get
 theirs together, and the model's diffusion is diagonal: Q is fitted as a matrix, and the coordinates are then turned
-to where it is diagonal (docs/adr/0023).
+to where it is diagonal (docs/adr/0023). Of the points that the search goes through, held-out segments choose
+(docs/adr/0025).
 """
 
 import math
@@ -27,6 +28,7 @@ from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 
 from lamperti._compile import compiled
+from lamperti._errors import CapabilityError
 from lamperti._params import positive, realise
 from lamperti._process import while_training
 from lamperti._typing import Array, Float, Scalar
@@ -41,9 +43,7 @@ _REACH, _LEAST_REACH = 0.5, 0.2  # loadings and linear drift: a share of what th
 _TILT = 10.0  # entries of M below the diagonal, between coordinates of equal noise
 _SDS = 10.0  # weights of the drift, in sds of their posterior
 _ROUNDS = 250
-# Held-out segments may seem less likely by so many standard errors, but never by more than so many nats a transition:
-# a disaster in one of them would excuse itself by its own spread.
-_DOUBT, _WORST = 2.0, 0.005
+_JUDGED_EVERY = 10  # rounds, after which held-out segments are looked at
 _BAD = 1e6  # cost where the likelihood is not finite: to the line search it is merely bad
 _GAIN = 1e-8  # of log-likelihood a transition: a round that gains less is the last
 
@@ -64,16 +64,34 @@ class _Fitted(NamedTuple):
 
     @classmethod
     def of(cls, model: LatentSDE) -> "_Fitted":
-        e, d = model.emission, realise(model.dynamics)
+        e, d = model.emission, model.dynamics
         assert isinstance(e, LinearGaussian)  # calibrate() has looked
         tilt, still = jnp.zeros((d.dim, d.dim)), jnp.zeros_like(d.q.shift)
-        return cls(jnp.log(d.diffusion), tilt, jnp.log(e.noise), e.C, e.c, d.mean.weight, d.mean.bias, still)
+        return cls(2.0 * jnp.log(_sds(model)), tilt, jnp.log(e.noise), e.C, e.c, d.mean.weight, d.mean.bias, still)
 
     def put_into(self, model: LatentSDE) -> LatentSDE:
-        """The model with all of it but the tilt."""
-        shift = jnp.einsum("dij,dj->di", model.dynamics.q.prec, self.weights(model).mu)
-        new = (positive(jnp.exp(self.g)), jnp.exp(self.R), self.C, self.c, self.weight, self.bias, shift)
+        """The model with the noises and the linear parts."""
+        g = jnp.exp(self.g)
+        rate = model.dynamics.q.shape * g  # which is in force where the diffusion's step is the conjugate one
+        new = (positive(g), rate, jnp.exp(self.R), self.C, self.c, self.weight, self.bias)
         return eqx.tree_at(_places, model, new)
+
+    def settled_in(self, model: LatentSDE) -> LatentSDE:
+        """The model with all of it but the tilt, its drift's prior what it was.
+
+        The prior's variance is amplitude^2 g: with another g the amplitude is another, and so are whitened weights. Of
+        the precision of these, the part that the data gave grows with it; the prior's does not."""
+        d = model.dynamics
+        ratio = jnp.exp(2.0 * jnp.log(_sds(model)) - self.g)
+        eye = jnp.eye(d.Z.shape[0])
+        prec = eye + ratio[:, None, None] * (d.q.prec - eye)
+        mu = self.weights(model).mu / jnp.sqrt(ratio)[:, None]
+        amplitude = realise(d).amplitude * jnp.sqrt(ratio)
+        return eqx.tree_at(
+            lambda m: (m.dynamics.amplitude, m.dynamics.q.prec, m.dynamics.q.shift),
+            self.put_into(model),
+            (positive(amplitude), prec, jnp.einsum("dij,dj->di", prec, mu)),
+        )
 
     def weights(self, model: LatentSDE) -> Weights:
         w = weights(model.dynamics.q)
@@ -86,7 +104,8 @@ class _Fitted(NamedTuple):
 
 
 def _sds(model: LatentSDE) -> Float[Array, " D"]:
-    return jnp.sqrt(realise(model.dynamics).diffusion)
+    """Root of the diffusion that is in force."""
+    return 1.0 / jnp.sqrt(realise(model.dynamics).posterior().mean_precision)
 
 
 def _units() -> _Fitted:
@@ -96,7 +115,7 @@ def _units() -> _Fitted:
 
 def _places(m: Any) -> tuple:
     d, e = m.dynamics, m.emission
-    return d.diffusion, e.noise, e.C, e.c, d.mean.weight, d.mean.bias, d.q.shift
+    return d.diffusion, d.q.rate, e.noise, e.C, e.c, d.mean.weight, d.mean.bias
 
 
 def calibrate(
@@ -108,29 +127,52 @@ def calibrate(
     max_seconds: float = math.inf,
 ) -> LatentSDE:
     """The model with the noises, loadings and mean drift under which the batch is most likely, in coordinates where its
-    diffusion is diagonal. Where held-out segments are clearly less likely so, with other noises only; where they are
-    then as well, or the likelihood cannot be computed, as it was.
+    diffusion is diagonal. Never one under which held-out segments are less likely than they were: where there is none
+    on the way to the maximum, with other noises only; where there is none then either, or the likelihood cannot be
+    computed, as it was.
 
     ``n_transitions``: of all the data that the batch stands for, against which the drift's prior is weighed.
-    ``max_seconds``: when the search takes longer, what it has found by then."""
-    if model.dynamics.diffusion_step != "scale-free" or not isinstance(model.emission, LinearGaussian):
-        return model  # g is then the conjugate posterior's; or there is no R
+    ``max_seconds``: when the search takes longer, what it has found by then.
+    Raises `CapabilityError` for an emission that is not linear and Gaussian: its noise is not one that is fitted."""
+    if not isinstance(model.emission, LinearGaussian):
+        raise CapabilityError(
+            f"the likelihood fit knows only LinearGaussian emissions; got {type(model.emission).__name__}. "
+            "Use FitConfig(calibrate=False)."
+        )
     prior_share = _count(model, batch) / (n_transitions or _count(model, batch))
     judged = batch if held_out is None else held_out
     deadline = time.monotonic() + max_seconds
     with while_training:
         # Where the encoder speaks at every state, it must go on to speak of the coordinates that it knows.
         for only_noises in (False, True) if model.told_by == "emission" else (True,):
-            found = _most_likely(model, batch, prior_share, only_noises, deadline)
-            better = found.put_into(model) if only_noises else _settled(model, found, batch)
-            gain = np.asarray(_each(better, judged)) - np.asarray(_each(model, judged))
-            spread = gain.std(ddof=1) * np.sqrt(len(gain)) if len(gain) > 1 else 0.0
-            if gain.sum() > -min(_DOUBT * spread, _WORST * _count(model, judged)):  # one that is not finite is none
+            way = _climb(model, batch, judged, prior_share, only_noises, deadline)
+            chosen = chosen_point(np.stack([likely for _, likely in way]))
+            if chosen == 0:
+                continue
+            found = way[chosen][0]
+            better = found.settled_in(model) if only_noises else _turned_to_suit(model, found, batch)
+            if float(np.sum(_each(better, judged))) >= float(np.sum(way[0][1])):  # one that is not finite is not
                 return better
     return model
 
 
-def _most_likely(model: LatentSDE, batch: Segment, prior_share: float, only_noises: bool, deadline: float) -> _Fitted:
+def chosen_point(likely: Float[np.ndarray, "K B"]) -> int:
+    """Which point of a search to take, by the log-likelihoods of B held-out segments at each; the first is the start.
+
+    The latest under which they are not less likely than at the start, and not clearly (by a standard error) less likely
+    than at the best: a few segments cannot tell points near the maximum apart, and the batch, which can, likes the
+    latest best."""
+    total = np.where(np.isfinite(likely).all(axis=1), likely.sum(axis=1), -np.inf)
+    behind = likely[np.argmax(total)] - likely
+    doubt = behind.std(axis=1, ddof=1) * np.sqrt(likely.shape[1]) if likely.shape[1] > 1 else np.zeros(len(likely))
+    good = (total >= total[0]) & np.isfinite(total) & (behind.sum(axis=1) <= doubt)
+    return int(np.flatnonzero(good)[-1]) if good.any() else 0
+
+
+def _climb(
+    model: LatentSDE, batch: Segment, judged: Segment, prior_share: float, only_noises: bool, deadline: float
+) -> list[tuple[_Fitted, np.ndarray]]:
+    """Points on the way from the model to where the batch is most likely, each with what the judged segments say."""
     origin = _Fitted.of(model)
     start, back = ravel_pytree(origin)
     unit = np.asarray(ravel_pytree(jax.tree.map(jnp.full_like, origin, _units()))[0])
@@ -143,23 +185,35 @@ def _most_likely(model: LatentSDE, batch: Segment, prior_share: float, only_nois
             return _BAD, np.zeros(len(way))
         return float(value), steepness
 
-    nowhere = np.zeros(len(unit))
-    before = cost(nowhere)[0]
+    points: list[tuple[_Fitted, np.ndarray]] = []
+    rounds = 0
 
-    def watch_the_clock(_: np.ndarray) -> None:
+    def look(way: np.ndarray) -> None:
+        values = back(start + unit * way)
+        points.append((values, np.asarray(_each_at(values, model, judged))))
+
+    def after_a_round(way: np.ndarray) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds % _JUDGED_EVERY == 0:
+            look(way)
         if time.monotonic() > deadline:
             raise StopIteration
 
+    nowhere = np.zeros(len(unit))
+    before = cost(nowhere)[0]
+    look(nowhere)
     found = minimize(
         cost,
         nowhere,
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(low / unit, high / unit, strict=True)),
-        callback=watch_the_clock,
+        callback=after_a_round,
         options={"maxiter": _ROUNDS, "maxcor": 30, "ftol": _GAIN / max(1.0, abs(before))},
     )
-    return back(start + unit * found.x)
+    look(found.x)
+    return points
 
 
 def _bounds(start: _Fitted, model: LatentSDE, only_noises: bool) -> tuple[_Fitted, _Fitted]:
@@ -192,9 +246,9 @@ def _turns(model: LatentSDE) -> bool:
     return len(model.dynamics.kernels) == 1 and model.latent_dim > 1
 
 
-def _settled(model: LatentSDE, values: _Fitted, batch: Segment) -> LatentSDE:
+def _turned_to_suit(model: LatentSDE, values: _Fitted, batch: Segment) -> LatentSDE:
     """The model with what was found, in coordinates where states have unit covariance and Q is diagonal."""
-    changed = values.put_into(model)
+    changed = values.settled_in(model)
     if not _turns(model):
         return changed
     Q = np.asarray(values.Q(model))
@@ -218,12 +272,20 @@ def _each(model: LatentSDE, batch: Segment) -> Float[Array, " B"]:
 
 
 @compiled
+def _each_at(values: _Fitted, model: LatentSDE, batch: Segment) -> Float[Array, " B"]:
+    return _likelihood_at(values, model, batch)
+
+
+def _likelihood_at(values: _Fitted, model: LatentSDE, batch: Segment) -> Float[Array, " B"]:
+    return log_likelihood(realise(values.put_into(model)), batch, values.Q(model), values.weights(model))
+
+
+@compiled
 def _cost_and_slope(values: _Fitted, model: LatentSDE, batch: Segment, prior_share: Scalar) -> tuple[Scalar, _Fitted]:
     def cost(values: _Fitted) -> Scalar:
-        w = values.weights(model)
-        likely = jnp.sum(log_likelihood(realise(values.put_into(model)), batch, values.Q(model), w))
+        likely = jnp.sum(_likelihood_at(values, model, batch))
         # With the noise that training left: with another, the prior of the drift would be another.
-        far = 0.5 * jnp.sum(jnp.sum(w.mu**2, axis=1) / _sds(model) ** 2)
+        far = 0.5 * jnp.sum(jnp.sum(values.weights(model).mu ** 2, axis=1) / _sds(model) ** 2)
         return (prior_share * far - likely) / jnp.sum(batch.link[:, model.encoder.lead :])
 
     return jax.value_and_grad(cost)(values)

@@ -73,13 +73,13 @@ def gauge_move(model: LatentSDE, batches: Sequence[Segment], *, n_transitions: i
 
 
 def change_coordinates(model: LatentSDE, T: Float[Array, "D D"]) -> LatentSDE:
-    """Encoder, emission, initial state, inducing inputs and mean drift in coordinates x' = T x."""
+    """Encoder, emission, initial state, inducing inputs, mean drift and prior in coordinates x' = T x."""
     d = model.dynamics
     initial = InitialState(T @ model.initial.mean, T @ model.initial.second @ T.T)
     return eqx.tree_at(
-        lambda m: (m.encoder, m.emission, m.initial, m.dynamics.Z, m.dynamics.mean),
+        lambda m: (m.encoder, m.emission, m.initial, m.dynamics.Z, m.dynamics.mean, m.dynamics.prior),
         model,
-        (model.encoder.turned(T), model.emission.turned(T), initial, d.Z @ T.T, d.mean.turned(T)),
+        (model.encoder.turned(T), model.emission.turned(T), initial, d.Z @ T.T, d.mean.turned(T), d.turned_prior(T)),
     )
 
 

@@ -3,7 +3,9 @@
 Notation   Q: covariance of the noise of the motion per unit of time [D, D]      w: moments of the drift's weights
 Equations  docs/theory.md (26)
 
-Up to what the encoder says of the first state, which is a constant of each segment.
+What the encoder makes of the window that ends at the first sample takes the place of that sample, which would count
+twice otherwise: the likelihood is that of all later samples given that window, up to a constant of each segment. Where
+the encoder has seen too little to speak, the first sample counts as the others do.
 """
 
 import dataclasses
@@ -11,8 +13,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from lamperti._typing import Array, Float, Scalar
-from lamperti.interfaces import AffineStep
+from lamperti._typing import Array, Bool, Float, Scalar
+from lamperti.interfaces import AffineStep, Encoding
 from lamperti.math.normal_gamma import Weights
 from lamperti.model import LatentSDE, Segment
 from lamperti.smoothers._chain import GaussianChain, build_chain
@@ -27,11 +29,18 @@ def log_likelihood(
 
     def one(segment: Segment, chain: GaussianChain) -> Scalar:
         part = segment.chain_part(model.encoder.lead)
+        encoding, _ = model.potentials(segment)
         # A potential is the emission's density over its value at the origin.
         origin = jnp.zeros((part.y.shape[0], model.latent_dim))
-        return chain.log_normaliser() + model.emission.log_density(part.y, part.mask, origin)
+        counted = part.mask & ~_spoken_for(encoding)[:, None]
+        return chain.log_normaliser() + model.emission.log_density(part.y, counted, origin)
 
     return jax.vmap(one)(batch, _chains(model, batch, Q, w))
+
+
+def _spoken_for(encoding: Encoding) -> Bool[Array, " T"]:
+    """The first state, if the encoder says something of it."""
+    return (jnp.arange(len(encoding.known)) == 0) & encoding.known
 
 
 def state_covariance(model: LatentSDE, batch: Segment, Q: Float[Array, "D D"]) -> Float[Array, "D D"]:
@@ -58,7 +67,9 @@ def _chains(
 
     def one(segment: Segment) -> GaussianChain:
         part = segment.chain_part(model.encoder.lead)
-        _, potentials = model.potentials(segment)
+        encoding, potentials = model.potentials(segment)
+        first = _spoken_for(encoding)
+        potentials = encoding.potentials.masked(first) * potentials.masked(~first)
         filtered, steps = filter_pushed(step, initial, potentials, part.dt, part.link)
         return build_chain(filtered, steps, initial, potentials, part.link, parallel=False)
 
