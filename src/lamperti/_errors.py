@@ -5,9 +5,18 @@ Each message says what was wrong, what was found and how to mend it; the command
 
 from typing import Any
 
+from lamperti._text import escaped
+
 
 class LampertiError(Exception):
-    """Root of everything that lamperti raises on purpose."""
+    """Root of everything that lamperti raises on purpose.
+
+    Names of foreign origin are part of many messages: what would command a terminal or turn the direction of writing
+    is written out as an escape.
+    """
+
+    def __init__(self, message: object = ""):
+        super().__init__(escaped(str(message)))
 
 
 class SeriesError(LampertiError, ValueError):
@@ -44,3 +53,6 @@ class DependencyError(LampertiError, ImportError):
 
 class LampertiWarning(UserWarning):
     """Something a careful user would want to know, but that does not stop the work."""
+
+    def __init__(self, message: object = ""):
+        super().__init__(escaped(str(message)))

@@ -1,9 +1,12 @@
 """Text of foreign origin (names of columns, units and files) made safe to show."""
 
+import re
 import unicodedata
 
 # Cc, Cf: control characters and marks that reorder or hide text; Cs, Co, Cn: what no terminal or font can draw.
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_COMMANDS = ("Cc", "Cf", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
 
 
 def visible(text: str) -> str:
@@ -17,6 +20,22 @@ def visible(text: str) -> str:
     """
     joined = " ".join(text.split())
     return "".join(_escape(c) if unicodedata.category(c) in _UNSEEN else c for c in joined)
+
+
+def escaped(text: str) -> str:
+    """The text as it is, lines and spaces included, with what cannot be seen written out as escapes."""
+    return "".join(_escape(c) if c != "\n" and unicodedata.category(c) in _UNSEEN else c for c in text)
+
+
+def seen(text: str) -> str:
+    """The text without control characters, marks of direction and others that cannot be seen; line breaks and tabs
+    become spaces. What joins or parts letters in scripts that need it stays.
+
+    >>> seen("fl\u202eow\x1b\n(ml)")
+    'flow (ml)'
+    """
+    spaced = re.sub(r"[\t\n\v\f\r\x85\u2028\u2029]+", " ", text)
+    return "".join(c for c in spaced if c in _JOINERS or unicodedata.category(c) not in _COMMANDS).strip()
 
 
 def _escape(character: str) -> str:

@@ -26,7 +26,7 @@ class Source:
 
     Args:
         columns: channels, separated by commas; by default all but time and id, or those of the model
-        time: column of the sampling times (numbers or dates); "time" or "t" is found without asking
+        time: column of the sampling times (numbers or dates); "time", "t", "date" and the like are found without asking
         id: column whose values split the rows into series
         dt: sampling step, for a file without times
         missing: what means missing, separated by commas: nan for NaN and empty cells, numbers, words
@@ -44,6 +44,7 @@ class Source:
         separator: between cells, or one of tab, comma, semicolon
         decimal: mark of decimals, or one of point, comma
         thousands: mark between thousands, or one of point, comma, space
+        header: whether the first row names the columns, for a row of numbers that may be either
         encoding: of the text, as latin-1
         time_format: of dates that are not ISO, as "%d/%m/%Y %H:%M"
         timezone: of dates without an offset, as Europe/Madrid
@@ -69,6 +70,7 @@ class Source:
     separator: str | None = None
     decimal: str | None = None
     thousands: str | None = None
+    header: bool | None = None
     encoding: str | None = None
     time_format: str | None = None
     timezone: str | None = None
@@ -105,7 +107,10 @@ def as_arguments(options: Mapping[str, Any]) -> list[str]:
             value = ",".join(map(str, value))
         if value != getattr(_NOTHING, name, None):
             flag = f"--{name.replace('_', '-')}"
-            words.append(flag if value is True else f"{flag}={_WORDS.get(value, value)}")
+            if isinstance(value, bool):
+                words.append(flag if value else f"--no-{name.replace('_', '-')}")
+            else:
+                words.append(f"{flag}={_WORDS.get(value, value)}")
     return words
 
 
@@ -113,7 +118,7 @@ _NOTHING = Source()
 _VALUE = r"""(?:"[^"]*"|'[^']*')"""
 _OPTION = re.compile(
     rf"\b({'|'.join(field.name for field in dataclasses.fields(ReadOptions))})"
-    rf"=(?:True\b|(?P<values>{_VALUE}(?:(?:, {_VALUE})* or {_VALUE})?)|(?P<bare>\w*))"
+    rf"=(?:True\b|(?P<no>False\b)|(?P<values>{_VALUE}(?:(?:, {_VALUE})* or {_VALUE})?)|(?P<bare>\w*))"
 )
 _LIBRARY_ONLY = (", or a mask", ", or mark the cell as missing with a mask")  # ways out that a file has not
 
@@ -127,6 +132,8 @@ def as_flags(text: str) -> str:
         return f'"{value}"' if re.search(r"[^\w.,-]", value) else value
 
     def flag(found: re.Match) -> str:
+        if found["no"]:
+            return f"--no-{found[1].replace('_', '-')}"
         value = re.sub(_VALUE, word, found["values"] or "") or found["bare"] or ""
         return f"--{found[1].replace('_', '-')} {value}".rstrip()
 

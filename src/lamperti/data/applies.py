@@ -20,6 +20,7 @@ _ONLY: dict[str, tuple[tuple[str, ...], str]] = {
     "separator": _TEXT,
     "decimal": _TEXT,
     "thousands": _TEXT,
+    "header": _TEXT,
     "encoding": _TEXT,
     "axes": (("npy", "npz", "array"), "bare arrays"),
     "array": (("npz",), "NPZ files"),

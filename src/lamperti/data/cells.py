@@ -3,6 +3,7 @@
 import math
 import re
 from datetime import date
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -12,9 +13,11 @@ import pandas as pd
 from lamperti._errors import SeriesError
 from lamperti._typing import Bool, Float
 from lamperti.data._checks import as_float_array, seconds, warn_of_large_integers
+from lamperti.data.calendar import calendar_format
+from lamperti.data.numerals import Marks, misplaced_mark, plain_number
 from lamperti.data.options import Missing
 
-_COMMA_NUMBER = re.compile(r"^[+-]?\d[\d.,' \u00a0]*$")
+_NO_MARKS = Marks()
 _OFFSET = re.compile(r"(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})$", re.IGNORECASE)
 _ISO_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}.*)?)?$")
 _OTHER_DATE = re.compile(r"^(\d{1,2}([/.-])\d{1,2}\2\d{4}|\d{4}([/.])\d{1,2}\3\d{1,2})([T ,]+\d{1,2}:\d{2}.*)?$")
@@ -22,11 +25,11 @@ _TIME_OF_DAY = re.compile(r"\d[T ]\d{2}(:?\d{2})?")
 
 
 def numbers(
-    name: str, cells: np.ndarray, missing: Missing, *, category: bool = False
+    name: str, cells: np.ndarray, missing: Missing, marks: Marks = _NO_MARKS, *, category: bool = False
 ) -> tuple[Float[np.ndarray, " T"], Bool[np.ndarray, " T"]]:
     """A column as floats, and True where it was observed: where no declared number or word stands for missing.
 
-    Empty cells become NaN, which is for the caller to allow.
+    Empty cells become NaN, which is for the caller to allow. ``marks`` are those that text was read with.
     """
     if category or cells.dtype.kind == "b":
         kind = "categories" if category else "booleans (bool)"
@@ -35,9 +38,9 @@ def numbers(
             "values 0, 1, ..."
         )
     if cells.dtype.kind == "M" and len(cells):
-        raise SeriesError(f"column {name!r}, row 0 holds {cells[0]}, {_complaint(name, date.min)}")
+        raise SeriesError(f"column {name!r}, row 0 holds {cells[0]}, {_complaint(name, date.min, marks)}")
     if cells.dtype.kind == "O":
-        values, declared = _objects(name, cells, missing)
+        values, declared = _objects(name, cells, missing, marks)
     else:
         values, declared = as_float_array(cells, f"column {name!r}"), np.zeros(len(cells), dtype=bool)
     for number in missing.numbers:
@@ -45,13 +48,14 @@ def numbers(
     return values, ~declared
 
 
-def _objects(name: str, cells: np.ndarray, missing: Missing) -> tuple[np.ndarray, np.ndarray]:
+def _objects(name: str, cells: np.ndarray, missing: Missing, marks: Marks) -> tuple[np.ndarray, np.ndarray]:
     declared = np.array([isinstance(cell, str) and cell.strip() in missing.tokens for cell in cells])
     empty = pd.isna(cells) | declared
     good = np.array([_is_number(cell) for cell in cells]) | empty
     if not good.all():
-        row = _first_bad(cells, ~good)
-        raise SeriesError(f"column {name!r}, row {row} holds {_shown(cells[row])}, {_complaint(name, cells[row])}")
+        row = _first_bad(cells, ~good, marks)
+        complaint = _complaint(name, cells[row], marks)
+        raise SeriesError(f"column {name!r}, row {row} holds {_shown(cells[row])}, {complaint}")
     integers = [abs(int(cell)) for cell in cells[~empty] if isinstance(cell, (int, np.integer))]
     warn_of_large_integers(f"column {name!r}", max(integers, default=0))
     values = np.full(len(cells), np.nan)
@@ -67,27 +71,25 @@ def _float(cell: Any) -> float:
 
 
 def _is_number(cell: Any) -> bool:
-    return isinstance(cell, Real) and not isinstance(cell, (bool, np.bool_))
+    return isinstance(cell, (Real, Decimal)) and not isinstance(cell, (bool, np.bool_))
 
 
-def _first_bad(cells: np.ndarray, bad: np.ndarray) -> int:
+def _first_bad(cells: np.ndarray, bad: np.ndarray, marks: Marks) -> int:
     """The first cell that is no number even when its text is read; else the first that is text."""
     rows = np.flatnonzero(bad)
     for row in rows:
-        if not isinstance(cells[row], str) or not _reads_as_float(cells[row]):
+        if not isinstance(cells[row], str) or not _reads_as_number(cells[row], marks):
             return int(row)
     return int(rows[0])
 
 
-def _reads_as_float(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _reads_as_number(text: str, marks: Marks) -> bool:
+    return plain_number(text, marks) is not None
 
 
-def _complaint(name: str, cell: Any) -> str:
+def _complaint(name: str, cell: Any, marks: Marks) -> str:
+    if isinstance(cell, str) and cell.strip() == name:
+        return "which is the header again. Take that row out."
     if isinstance(cell, date) or (isinstance(cell, str) and _ISO_DATE.match(cell.strip())):
         return f"which is a date. If these are the times, pass time={name!r}; if not, leave the column out by columns=."
     if isinstance(cell, str) and _OTHER_DATE.match(cell.strip()):
@@ -99,16 +101,14 @@ def _complaint(name: str, cell: Any) -> str:
         return "a complex number. Pass its real part, or both parts as two channels."
     if not isinstance(cell, str):
         return "which is not a number. Mend the cell, or leave the column out by columns=."
-    if _reads_as_float(cell):
+    if _reads_as_number(cell, marks):
         return "which is text, not a number. Convert the column to float."
-    if _COMMA_NUMBER.match(cell.strip()):
-        return (
-            "which is not a number with a decimal point and no thousands separators. If the comma is the decimal mark "
-            'pass decimal=","; if a mark separates thousands pass thousands=",", "." or " ".'
-        )
+    mark = misplaced_mark(cell, marks)
+    if mark is not None:
+        return mark
     return (
-        "which is not a number. Mend the cell, declare the word as missing by missing=, or leave the column out by "
-        "columns=."
+        "which is not a number. Mend the cell, take the row out if it is no data, declare the word as missing by "
+        "missing=, or leave the column out by columns=."
     )
 
 
@@ -130,10 +130,16 @@ def coded(name: str, cells: np.ndarray) -> tuple[Float[np.ndarray, " T"], str]:
 
 
 def times(
-    name: str, cells: np.ndarray, time_format: str | None, timezone: str | None
+    name: str,
+    cells: np.ndarray,
+    time_format: str | None,
+    timezone: str | None,
+    marks: Marks = _NO_MARKS,
+    *,
+    unit: str = "",
 ) -> tuple[Float[np.ndarray, " T"], bool]:
     """A column as times, and whether it held dates: numbers stay as they are, dates become seconds since 1970 in UTC,
-    durations become seconds."""
+    durations become seconds. ``unit`` is that of the numbers, if it is known that they are no dates."""
     lost = pd.isna(cells)
     if lost.any():
         raise SeriesError(
@@ -143,11 +149,33 @@ def times(
         return _stamp_seconds(pd.DatetimeIndex(cells), name, timezone), True
     if cells.dtype.kind == "m":
         return cells / np.timedelta64(1, "s"), False
-    if cells.dtype.kind != "O" or all(_is_number(cell) for cell in cells):
-        if time_format is None or cells.dtype.kind not in "iu":
-            return numbers(name, cells, Missing(False, (), ()))[0], False
-        cells = cells.astype(str).astype(object)  # dates such as 20240301, which look like numbers
-    return _stamp_seconds(_dates(name, cells, time_format), name, timezone), True
+    are_numbers = np.array([_is_number(cell) for cell in cells]) if cells.dtype.kind == "O" else np.array([True])
+    if not are_numbers.all():
+        text = np.array([are_numbers[i] or _reads_as_number(str(cell), marks) for i, cell in enumerate(cells)])
+        if time_format is None and 2 * text.sum() > len(cells) and not text.all():
+            row = int(np.argmin(text))
+            raise SeriesError(
+                f"column {name!r}, row {row} holds {_shown(cells[row])}, {_no_time(name, cells[row], marks)}"
+            )
+        return _stamp_seconds(_dates(name, cells, time_format), name, timezone), True
+    values = numbers(name, cells, Missing(False, (), ()))[0]
+    if time_format is not None and (values == np.floor(values)).all():
+        digits = np.array([str(int(cell)) for cell in cells], dtype=object)
+        return _stamp_seconds(_dates(name, digits, time_format), name, timezone), True
+    written = calendar_format(values) if not unit else None
+    if written is not None:
+        raise SeriesError(
+            f"column {name!r} seems to hold dates written as numbers (row 0 holds {int(values[0])}). Say how they are "
+            f'written, as in time_format="{written}"; if they are plain numbers, give their unit by time_unit=.'
+        )
+    return values, False
+
+
+def _no_time(name: str, cell: Any, marks: Marks) -> str:
+    """What is wrong with a cell among numbers that are times."""
+    if isinstance(cell, date) or (isinstance(cell, str) and _ISO_DATE.match(cell.strip())):
+        return "but other rows hold numbers: dates and numbers do not mix. Write them all in one way."
+    return _complaint(name, cell, marks)
 
 
 def _dates(name: str, cells: np.ndarray, time_format: str | None) -> pd.DatetimeIndex:
@@ -165,10 +193,15 @@ def _dates(name: str, cells: np.ndarray, time_format: str | None) -> pd.Datetime
     lost = stamps.isna().to_numpy()
     if lost.any():
         row = int(np.argmax(lost))
+        if text[row] == name:
+            raise SeriesError(
+                f"column {name!r}, row {row} holds {name!r}, which is the header again. Take that row out."
+            )
         wanted = f"a date as {time_format!r}" if time_format else "an ISO date such as 2024-03-01T12:30:00"
         raise SeriesError(
             f"column {name!r}, row {row} holds {_shown(text[row])}, which is neither a number nor {wanted}. "
-            'Mend it, or say how dates are written, as in time_format="%d/%m/%Y %H:%M".'
+            'Mend it, or say how dates are written, as in time_format="%d/%m/%Y %H:%M". If these are no times, pass '
+            "columns= and dt=."
         )
     return pd.DatetimeIndex(stamps)
 

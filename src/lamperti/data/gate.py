@@ -64,7 +64,7 @@ def check_column(table: Table, name: str | None) -> None:
 
 
 def read_clock(table: Table, options: ReadOptions) -> Clock:
-    """The times of the rows: of the column asked for, else of the index, else of a column named time or t."""
+    """The times of the rows: of the column asked for, else of the index, else of a column with a usual name."""
     name = options.time
     if name is not None and options.dt is not None:
         raise SeriesError("both time and dt were given. Give one of them.")
@@ -79,11 +79,11 @@ def read_clock(table: Table, options: ReadOptions) -> Clock:
             return Clock(None, None, options.time_unit)
         cells = table.columns[column]
     zone = None if column in table.utc else options.timezone
-    stamps, dated = times(column, cells, options.time_format, zone)
+    unit = options.time_unit or table.units.get(column, "")
+    stamps, dated = times(column, cells, options.time_format, zone, options.marks, unit=unit)
     if not dated:
         _check_dated(options, f"column {column!r} holds none")
-    unit = DATES if dated else "s" if cells.dtype.kind == "m" else options.time_unit or table.units.get(column, "")
-    return Clock(name, stamps, unit)
+    return Clock(name, stamps, DATES if dated else "s" if cells.dtype.kind == "m" else unit)
 
 
 def _check_dated(options: ReadOptions, found: str) -> None:
@@ -94,11 +94,17 @@ def _check_dated(options: ReadOptions, found: str) -> None:
 
 def _found_time(table: Table, options: ReadOptions) -> str | None:
     chosen = options.columns or ()
-    found = [name for name in TIME_COLUMNS if name in table.columns and name not in chosen]
+    taken = {*chosen, options.id, options.channel, options.value, *options.codes}
+    found = [name for name in table.columns if name in TIME_COLUMNS and name not in taken]
     if not found or (options.dt is not None and chosen):
         return None
     if options.dt is not None:
         raise SeriesError(f"dt was given but the file has a column {found[0]!r}. Drop dt, or name the channels.")
+    if len(found) > 1:
+        raise SeriesError(
+            f"columns {found[0]!r} and {found[1]!r} may both be the times. Name the one that is, as time={found[0]!r}, "
+            "and the channels by columns=."
+        )
     return found[0]
 
 
@@ -138,7 +144,7 @@ def _read_channels(table: Table, options: ReadOptions, clock: Clock) -> _Channel
             seen = np.ones(len(column), dtype=bool)
             repairs.append(note)
         else:
-            column, seen = numbers(name, cells, options.declared, category=name in table.categories)
+            column, seen = numbers(name, cells, options.declared, options.marks, category=name in table.categories)
             if not seen.all():
                 repairs.append(f"{int((~seen).sum())} cells of column {name!r} were declared missing")
         values.append(column)

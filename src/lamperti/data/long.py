@@ -26,7 +26,7 @@ def widen(table: Table, options: ReadOptions) -> tuple[Table, ReadOptions]:
     clock = read_clock(table, options)
     if clock.times is None:
         raise SeriesError("a long table needs a column of times, to tell which values belong together. Give time=.")
-    cells, observed = numbers(value, table.columns[value], options.declared)
+    cells, observed = numbers(value, table.columns[value], options.declared, options.marks)
     kinds = labels(channel, table.columns[channel])
     names = tuple(options.columns or dict.fromkeys(kinds))
     as_names(names, len(names))

@@ -8,9 +8,12 @@ from numbers import Real
 from typing import Any
 
 from lamperti._errors import ConfigError
+from lamperti.data.numerals import Marks
 
 MAX_BYTES = 2**31
-TIME_COLUMNS = ("time", "t")  # taken for times without being asked for
+_TIME_NAMES = ("time", "date", "datetime", "timestamp", "ds")
+# Taken for times without being asked for. T is a temperature, and so is not among them.
+TIME_COLUMNS = ("t", "DateTime", "TimeStamp", *(f(name) for name in _TIME_NAMES for f in (str, str.title, str.upper)))
 _TEXT = (
     "time", "id", "channel", "value", "axes", "array", "time_unit", "separator", "decimal", "thousands", "encoding",
     "time_format", "timezone",
@@ -34,8 +37,8 @@ class ReadOptions:
 
     - `columns`: the channels; by default all columns but `time` and `id`.
     - `time`: the column (or dimension) of sampling times: numbers, or dates, which become seconds since 1970 in
-      UTC. When neither it nor `dt` is given, a column named exactly "time", else "t", is taken, unless `columns`
-      lists it.
+      UTC. When neither it nor `dt` is given, the column named "time", "t", "date", "datetime", "timestamp" or "ds"
+      is taken (also "Time" and "TIME"), unless `columns` lists it; two of them are refused.
     - `dt`: the sampling step, for data without times.
     - `id`: a column (or dimension) whose distinct values split the rows into series, in order of appearance.
     - `channel`, `value`: for long tables, the column that names the channel of each row and the one of its value.
@@ -55,6 +58,8 @@ class ReadOptions:
     How text is written
 
     - `separator`: "," by default, a tab in .tsv files. `decimal`: "." by default. `thousands`: none by default.
+    - `header`: whether the first row names the columns. By default one of numbers is data; one that may be either, as
+      0, 1, 2 or 2019, 2020, is refused until this is said.
     - `encoding`: "utf-8" by default, with or without a byte order mark.
     - `time_format`: of dates that are not ISO, as "%d/%m/%Y %H:%M". `timezone`: of dates without an offset; UTC by
       default.
@@ -81,6 +86,7 @@ class ReadOptions:
     separator: str | None = None
     decimal: str | None = None
     thousands: str | None = None
+    header: bool | None = None
     encoding: str | None = None
     time_format: str | None = None
     timezone: str | None = None
@@ -98,6 +104,8 @@ class ReadOptions:
         for name in ("sort", "drop_constant"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        if self.header is not None and not isinstance(self.header, bool):
+            raise ConfigError(f"header must be True or False; got {self.header!r}.")
         self._check_units()
         _one_of("duplicates", self.duplicates, ("refuse", "first", "last", "mean"))
         if self.axes is not None:
@@ -123,6 +131,11 @@ class ReadOptions:
             return
         if not isinstance(units, Mapping) or not all(isinstance(part, str) for pair in units.items() for part in pair):
             raise ConfigError(f"units must be a mapping such as {{'flow': 'ml/s'}}, text to text; got {units!r}.")
+
+    @property
+    def marks(self) -> Marks:
+        """How numbers are written."""
+        return Marks(self.decimal, self.thousands)
 
     @property
     def declared(self) -> Missing:

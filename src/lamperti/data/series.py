@@ -14,6 +14,7 @@ from lamperti.data import _checks
 from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, as_units, check_finite
 from lamperti.data.dates import DATES
 from lamperti.data.index import times_of
+from lamperti.data.kinds import library_of
 
 _MIN_TRANSITIONS = 10
 _NEARLY_CONSTANT = 1e-6
@@ -167,15 +168,15 @@ def as_series_list(data: Any) -> list[Series]:
     """Series from whatever holds them.
 
     Takes a `Series`; a list of `Series`, arrays or frames (lengths may differ); an array [T], [R, T] or
-    [R, T, P] of R series; or a table of pandas or polars or an xarray object, as `lamperti.read` takes them
-    without options. All series must have the same channels.
+    [R, T, P] of R series; or a table of any library or an xarray object, as `lamperti.read` takes them without
+    options. All series must have the same channels.
     """
     first = data[0] if isinstance(data, (list, tuple)) and data else data
     if isinstance(first, (str, os.PathLike)):
         raise SeriesError(f"{first!r} is text or a path, not data. Read a file first: lamperti.read(path).")
     if holds_items(data):
         return gathered(data, _as_series)
-    if isinstance(data, Series) or _is_labelled(data):
+    if isinstance(data, Series) or library_of(data) is not None:
         return _alike(_as_series(data))
     array = as_float_array(data, "data")
     if array.ndim not in (1, 2, 3):
@@ -233,16 +234,11 @@ def _check_orientation(n_series: int, length: int) -> None:
 def _as_series(item: Any) -> list[Series]:
     if isinstance(item, Series):
         return [item]
-    if not _is_labelled(item):
+    if library_of(item) is None:
         return [Series(item)]
     from lamperti.data.reading import read  # which imports this module
 
     return read(item)
-
-
-def _is_labelled(data: Any) -> bool:
-    # By name: pandas takes half a second to import and is not needed to recognise its own objects.
-    return type(data).__module__.split(".")[0] in ("pandas", "polars", "xarray")
 
 
 def check_for_training(series: Sequence[Series], *, window: int | None = None) -> None:

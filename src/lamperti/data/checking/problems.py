@@ -11,6 +11,7 @@ import numpy as np
 
 from lamperti._text import counted
 from lamperti._typing import Float
+from lamperti.data.calendar import calendar_format
 from lamperti.data.checking.sampling import Sampling
 from lamperti.data.correlation import autocorrelation, e_folding_time
 from lamperti.data.series import DATES, Series
@@ -197,7 +198,11 @@ def _columns_of_another_kind(series: Sequence[Series]) -> Iterator[Problem]:
         plain = name.strip().lower()
         steps = np.concatenate([np.diff(one / 2) for one in y])  # halves, because a difference may overflow
         rising = len(steps) > 0 and bool((steps > 0).all())
-        if rising and (plain in _TIME_NAMES or np.ptp(steps) <= 1e-6 * np.abs(steps).max()):
+        written = calendar_format(np.concatenate(y)) if rising else None
+        if written is not None:
+            text = f'it looks like dates written as numbers. Then pass time={name!r} and time_format="{written}".'
+            yield Problem("warning", "time column", name, text)
+        elif rising and (plain in _TIME_NAMES or np.ptp(steps) <= 1e-6 * np.abs(steps).max()):
             yield Problem(
                 "warning", "time column", name, f"it only increases: is it the time? Then pass time={name!r}."
             )

@@ -64,7 +64,8 @@ def decode_parquet(path: str, out: Writer) -> None:
 
     file = pq.ParquetFile(path)
     rows = file.metadata.num_rows
-    names = [name for name in file.schema_arrow.names if out.takes(name)]
+    index = _index_of_pandas(file.schema_arrow)
+    names = [name for name in file.schema_arrow.names if out.takes(name) or name == index]
     if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
         raise Refused("two columns have the same name. Rename one.")
     declared = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
@@ -72,33 +73,43 @@ def decode_parquet(path: str, out: Writer) -> None:
     for name in names:
         column = file.read(columns=[name]).column(0).combine_chunks()
         kind = column.type
+        about = {"index": name == index}
         if pa.types.is_dictionary(kind):
-            out.text(name, [None if v is None else str(v) for v in column.to_pylist()], category=True)
+            out.text(name, [None if v is None else str(v) for v in column.to_pylist()], category=True, **about)
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            out.text(name, column.to_pylist())
+            out.text(name, column.to_pylist(), **about)
         elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             stamps = column.cast(pa.timestamp(kind.unit)) if pa.types.is_timestamp(kind) else column
             out.numbers(
                 name,
                 stamps.to_numpy(zero_copy_only=False).astype("datetime64[us]"),
                 utc=pa.types.is_timestamp(kind) and kind.tz is not None,
+                **about,
             )
         elif pa.types.is_decimal(kind):
-            out.numbers(name, column.cast(pa.float64()).to_numpy(zero_copy_only=False))
+            out.numbers(name, column.cast(pa.float64()).to_numpy(zero_copy_only=False), **about)
         elif pa.types.is_boolean(kind):
             if column.null_count:
-                out.text(name, [None if v is None else str(v) for v in column.to_pylist()], category=True)
+                out.text(name, [None if v is None else str(v) for v in column.to_pylist()], category=True, **about)
             else:
-                out.numbers(name, column.to_numpy(zero_copy_only=False))
+                out.numbers(name, column.to_numpy(zero_copy_only=False), **about)
         elif pa.types.is_integer(kind) and column.null_count:
             # As floats they could lose digits before anybody looked.
-            out.numbers(name, column.fill_null(0).to_numpy(), column.is_null().to_numpy(zero_copy_only=False))
+            lost = column.is_null().to_numpy(zero_copy_only=False)
+            out.numbers(name, column.fill_null(0).to_numpy(), lost, **about)
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            out.numbers(name, column.to_numpy(zero_copy_only=False))
+            out.numbers(name, column.to_numpy(zero_copy_only=False), **about)
         else:
             raise Refused(
                 f"column {name!r} holds {kind}, which is neither number, date nor text. Leave it out by columns=."
             )
+
+
+def _index_of_pandas(schema: Any) -> str | None:
+    """The column that holds the index of the pandas table that was written, if there is one and it has one level."""
+    columns = (schema.pandas_metadata or {}).get("index_columns")
+    stored = [name for name in columns if isinstance(name, str)] if isinstance(columns, list) else []
+    return stored[0] if len(stored) == 1 else None
 
 
 def decode_hdf5(path: str, out: Writer) -> None:

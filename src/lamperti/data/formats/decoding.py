@@ -35,6 +35,7 @@ class Decoded:
     attributes: dict[str, Any] = field(default_factory=dict)
     category: bool = False
     utc: bool = False
+    index: bool = False  # of the table of pandas that was written
     holes: bool = False  # parts were never written: ``fill`` stands in their place
     fill: Any = None
     left_out: str = ""  # why its values were not decoded
