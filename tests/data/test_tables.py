@@ -73,7 +73,7 @@ def test_columns_of_every_kind_are_what_they_are(kind):
     if kind == "batches":
         return
     assert read(table, time="day", columns=["real"], missing="nan")[0].dt == 86400
-    with pytest.raises(SeriesError, match="'pump' holds (booleans|categories)"):
+    with pytest.raises(SeriesError, match=r"'pump' holds (booleans|categories)"):
         read(table, columns="pump", dt=1.0)
     with pytest.raises(SeriesError, match="'valve' holds categories" if "valve" in options["columns"] else "valve"):
         read(table, columns="valve", dt=1.0)
@@ -86,7 +86,7 @@ def test_columns_of_every_kind_are_what_they_are(kind):
 
 @ANY
 def test_mistakes_are_told_alike_for_every_library(kind):
-    with pytest.raises(SeriesError, match="no column 'y'. It has: time, x"):
+    with pytest.raises(SeriesError, match=r"no column 'y'\. It has: time, x"):
         read(KINDS[kind](TABLE), columns="y")
     with pytest.raises(ConfigError, match="separator= is for text files, and this is a table in memory"):
         read(KINDS[kind](TABLE), separator=";")

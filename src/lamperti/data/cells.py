@@ -18,6 +18,7 @@ from lamperti.data.numerals import Marks, misplaced_mark, plain_number
 from lamperti.data.options import Missing
 
 _NO_MARKS = Marks()
+_HEADER_AGAIN = "which is the header again. Take that row out."
 _OFFSET = re.compile(r"(Z|[+-]\d{2}:?\d{2}|[+-]\d{2})$", re.IGNORECASE)
 _ISO_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}.*)?)?$")
 _OTHER_DATE = re.compile(r"^(\d{1,2}([/.-])\d{1,2}\2\d{4}|\d{4}([/.])\d{1,2}\3\d{1,2})([T ,]+\d{1,2}:\d{2}.*)?$")
@@ -89,7 +90,7 @@ def _reads_as_number(text: str, marks: Marks) -> bool:
 
 def _complaint(name: str, cell: Any, marks: Marks) -> str:
     if isinstance(cell, str) and cell.strip() == name:
-        return "which is the header again. Take that row out."
+        return _HEADER_AGAIN
     if isinstance(cell, date) or (isinstance(cell, str) and _ISO_DATE.match(cell.strip())):
         return f"which is a date. If these are the times, pass time={name!r}; if not, leave the column out by columns=."
     if isinstance(cell, str) and _OTHER_DATE.match(cell.strip()):
@@ -154,9 +155,8 @@ def times(
         text = np.array([are_numbers[i] or _reads_as_number(str(cell), marks) for i, cell in enumerate(cells)])
         if time_format is None and 2 * text.sum() > len(cells) and not text.all():
             row = int(np.argmin(text))
-            raise SeriesError(
-                f"column {name!r}, row {row} holds {_shown(cells[row])}, {_no_time(name, cells[row], marks)}"
-            )
+            complaint = _no_time(name, cells[row], marks)
+            raise SeriesError(f"column {name!r}, row {row} holds {_shown(cells[row])}, {complaint}")
         return _stamp_seconds(_dates(name, cells, time_format), name, timezone), True
     values = numbers(name, cells, Missing(False, (), ()))[0]
     if time_format is not None and (values == np.floor(values)).all():
@@ -194,9 +194,7 @@ def _dates(name: str, cells: np.ndarray, time_format: str | None) -> pd.Datetime
     if lost.any():
         row = int(np.argmax(lost))
         if text[row] == name:
-            raise SeriesError(
-                f"column {name!r}, row {row} holds {name!r}, which is the header again. Take that row out."
-            )
+            raise SeriesError(f"column {name!r}, row {row} holds {name!r}, {_HEADER_AGAIN}")
         wanted = f"a date as {time_format!r}" if time_format else "an ISO date such as 2024-03-01T12:30:00"
         raise SeriesError(
             f"column {name!r}, row {row} holds {_shown(text[row])}, which is neither a number nor {wanted}. "

@@ -56,7 +56,7 @@ def _index(index: pd.Index, names: tuple[str, ...], options: ReadOptions) -> _In
     note = gives_way(stamps, names, options) if stamps is not None and index.name is None else None
     if note is not None:
         return _Index(repairs=(note,))
-    return _Index(stamps, utc=isinstance(index, pd.DatetimeIndex) and index.tz is not None)
+    return _Index(stamps, utc=isinstance(index.dtype, pd.DatetimeTZDtype))
 
 
 def _levels(index: pd.MultiIndex, options: ReadOptions) -> _Index:
@@ -69,7 +69,7 @@ def _levels(index: pd.MultiIndex, options: ReadOptions) -> _Index:
     for name in (options.time, options.id):
         if name is not None and name not in levels:
             raise SeriesError(
-                f"{name!r} is no level of the index ({listed}). Name levels, or call reset_index() to have columns only."
+                f"{name!r} is no level of the index ({listed}). Name a level, or call reset_index() for columns."
             )
     clock = options.time or _time_level({name: level for name, level in levels.items() if name != options.id})
     if clock is None:
@@ -80,7 +80,7 @@ def _levels(index: pd.MultiIndex, options: ReadOptions) -> _Index:
     whose = [options.id] if options.id else [name for name in levels if name != clock]
     marks = [levels[name].astype(str) for name in whose]
     stamps = _cells(levels[clock].to_series())
-    utc = isinstance(levels[clock], pd.DatetimeIndex) and levels[clock].tz is not None
+    utc = isinstance(levels[clock].dtype, pd.DatetimeTZDtype)
     return _Index(stamps, np.array(["/".join(parts) for parts in zip(*marks, strict=True)], dtype=object), utc)
 
 

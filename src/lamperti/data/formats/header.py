@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from lamperti._errors import SeriesError
@@ -67,7 +68,7 @@ def _may_be_names(cells: Sequence[str]) -> bool:
     n = len(numbers)
     if numbers == list(range(n)) or n == 1:
         return numbers == [0] or n > 1
-    rising = all(a < b for a, b in zip(numbers, numbers[1:], strict=False))
+    rising = all(a < b for a, b in pairwise(numbers))
     return numbers == list(range(1, n + 1)) or (rising and all(number in _YEARS for number in numbers))
 
 
@@ -76,7 +77,7 @@ def _goes_on(rows: Sequence[Sequence[str]], marks: Marks) -> bool:
     for cells in zip(*rows, strict=False):
         plain = [plain_number(cell, marks) for cell in cells]
         numbers = [float(cell) for cell in plain if cell is not None]
-        steps = [b - a for a, b in zip(numbers, numbers[1:], strict=False)]
+        steps = [b - a for a, b in pairwise(numbers)]
         if len(numbers) == len(rows) > 2 and steps[0] and max(steps) - min(steps) <= 1e-6 * abs(steps[0]):
             return True
     return False

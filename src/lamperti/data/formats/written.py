@@ -35,9 +35,8 @@ def read_cells(column: pd.Series, options: ReadOptions) -> np.ndarray:
             return numbers
     if is_time and 2 * good <= len(cells):
         return cells  # dates, some of which may be written in digits only
-    return np.array(
-        [cell if n is None else _number(n) for cell, n in zip(cells, plain, strict=True)] + [None], dtype=object
-    )[:-1]
+    mixed = [cell if number is None else _number(number) for cell, number in zip(cells, plain, strict=True)]
+    return np.array([*mixed, None], dtype=object)[:-1]
 
 
 def _number(plain: str) -> int | float:
