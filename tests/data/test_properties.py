@@ -4,7 +4,6 @@ import io
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -19,7 +18,6 @@ from scipy.io import netcdf_file
 from lamperti._errors import LampertiError, SeriesError
 from lamperti._text import visible
 from lamperti.data import Scaler, Series, read, segment
-from lamperti.data.formats import _decoder, decoding
 from lamperti.data.formats.zarr_metadata import read_metadata
 from lamperti.data.windows import whole
 from lamperti.data.writing import write_csv
@@ -146,24 +144,6 @@ def test_a_damaged_archive_is_read_or_refused_with_a_documented_error(folder, pl
         read(folder / "a.npz", missing="nan")
     except LampertiError as error:
         assert str(error)
-
-
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Decoders without a process for each file, which takes most of a second. What is read here cannot do harm."""
-
-    def run(command, **_):
-        kind, path, place, most, wanted = command[3:]
-        out = _decoder.Writer(place, int(most), json.loads(wanted))
-        try:
-            _decoder.DECODERS[kind](path, out)
-        except Exception as error:
-            said = f"refused: {error}" if isinstance(error, _decoder.Refused) else f"{type(error).__name__}: {error}"
-            return SimpleNamespace(returncode=1, stderr=said.encode())
-        out.close()
-        return SimpleNamespace(returncode=0, stderr=b"")
-
-    monkeypatch.setattr(decoding.subprocess, "run", run)
 
 
 shared = settings(many, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])

@@ -1,6 +1,7 @@
 """Turns what users pass as values, times, masks and names into clean arrays, or says what is wrong where."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -126,7 +127,7 @@ def as_names(names: Sequence[str] | str | None, n_channels: int) -> tuple[str, .
     for i, name in enumerate(names):
         if not isinstance(name, str) or not name.strip():
             raise SeriesError(f"channel {i} has the name {name!r}. Names must be text that is not blank.")
-    duplicates = sorted({name for name in names if names.count(name) > 1})
+    duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
     if duplicates:
         raise SeriesError(f"channel names must differ; {', '.join(map(repr, duplicates))} comes twice. Rename one.")
     return names
@@ -138,9 +139,10 @@ def chosen(names: Any, known: tuple[str, ...]) -> tuple[str, ...]:
     if not wanted:
         raise SeriesError(f"no channel was named; the series has {', '.join(known)}. Name at least one.")
     as_names(wanted, len(wanted))
-    for name in wanted:
-        if name not in known:
-            raise SeriesError(f"there is no channel {name!r}; the series has {', '.join(known)}.")
+    there = set(known)
+    unknown = [name for name in wanted if name not in there]
+    if unknown:
+        raise SeriesError(f"there is no channel {unknown[0]!r}; the series has {', '.join(known)}.")
     return wanted
 
 

@@ -1,6 +1,6 @@
 """Variables over named dimensions, as NetCDF, Zarr and xarray have them, laid out as a table of rows in time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,9 @@ def cube_table(variables: list[Variable], options: ReadOptions, left_out: Mappin
     named = options.columns
     if named is not None:
         wanted = (*named, *(() if options.id is None else (options.id,)))
-        data = [v for v in data if any(c == v.name or c.startswith(f"{v.name}_") for c in wanted)]
+        data = [
+            v for v in data if is_asked_for(v.name, wanted) or (v.name in TIME_COLUMNS and v.dims == (time,))
+        ]  # a table of vectors may have its times among them
     if time not in coordinates and not (options.dt is not None and named):
         clock = next((name for name in (time, *TIME_COLUMNS) if name in left_out or name in {v.name for v in data}), "")
         if clock in left_out:
@@ -85,6 +87,18 @@ def cube_table(variables: list[Variable], options: ReadOptions, left_out: Mappin
     )
 
 
+def wanted_variables(options: ReadOptions) -> list[str] | None:
+    """The variables that may be needed; None for all. Coordinates are needed always."""
+    if options.columns is None or options.channel is not None:
+        return None
+    return [*options.columns, *(name for name in (options.time, options.id, *TIME_COLUMNS) if name is not None)]
+
+
+def is_asked_for(name: str, wanted: Sequence[str] | None) -> bool:
+    """Whether a variable is among those wanted: itself, or (as name_label) a channel of it."""
+    return wanted is None or any(w == name or w.startswith(f"{name}_") for w in wanted)
+
+
 def _time_dimension(
     data: list[Variable], coordinates: dict[str, Variable], dims: list[str], options: ReadOptions
 ) -> str:
@@ -93,9 +107,9 @@ def _time_dimension(
             raise SeriesError(f"there is no dimension {options.time!r}. The data has: {', '.join(dims) or 'none'}.")
         return options.time
     dated = [name for name, c in coordinates.items() if c.values.dtype.kind == "M" and name in dims]
-    usual = [name for name in ("time", "t") if name in dims]
+    usual = [name for name in dims if name in TIME_COLUMNS and name != options.id]
     rest = [name for name in dims if name != options.id]
-    for found in (usual[:1], dated, rest):
+    for found in (usual, dated, rest):
         if len(found) == 1:
             return found[0]
     raise SeriesError(f"which dimension is time? The data has: {', '.join(dims) or 'none'}. Name it with time=.")

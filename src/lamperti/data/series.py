@@ -145,7 +145,8 @@ class Series:
     def select(self, names: Sequence[str] | str) -> "Series":
         """The channels of these names, in this order."""
         wanted = _checks.chosen(names, self.names)
-        index = [self.names.index(name) for name in wanted]
+        places = {name: i for i, name in enumerate(self.names)}
+        index = [places[name] for name in wanted]
         units = tuple(self.units[i] for i in index)
         return self._replace(values=self.values[:, index], mask=self.mask[:, index], names=wanted, units=units)
 

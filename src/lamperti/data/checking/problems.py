@@ -47,12 +47,16 @@ def quantum(x: Float[np.ndarray, " N"]) -> float | None:
     return step if np.isfinite(step) else None
 
 
-def channel_problems(name: str, y: list[np.ndarray], share_missing: float) -> Iterator[Problem]:
-    """Suspicions about one channel that varies."""
-    x = np.concatenate(y)
-    sd = spread(x)
+def missing_problems(name: str, share_missing: float) -> Iterator[Problem]:
+    """A channel that lacks much."""
     if share_missing > 0.2:
         yield Problem("warning", "missing", name, f"{share_missing:.0%} of the values are missing.")
+
+
+def channel_problems(name: str, y: list[np.ndarray]) -> Iterator[Problem]:
+    """Suspicions about the values of one channel that varies."""
+    x = np.concatenate(y)
+    sd = spread(x)
     yield from _rounded(name, x, sd)
     yield from _outliers(name, y, x)
     yield from _clipped(name, y, x)

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from lamperti._errors import LampertiWarning, SeriesError
+from lamperti._typing import Bool
 from lamperti.data.checking.problems import (
     Problem,
     channel_problems,
     channel_values,
     dynamics_problems,
+    missing_problems,
     quantum,
     set_problems,
     spread,
@@ -28,6 +30,7 @@ from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training, unit_of_durations
 
 _SEVERITIES = ("error", "warning", "note")
+_CLOSELY = 100  # channels whose course is looked at
 _LOOKED_AT = 100_000  # samples that lag, window and dimension are chosen from
 
 
@@ -126,19 +129,24 @@ def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
         refused = _refusals(series)
     sampling = describe_sampling(series)
     problems = [*refused, *(Problem("warning", "precision", "", text) for text in _said(caught))]
-    varying = [p for p in range(series[0].n_channels) if _varies(series, p)]
-    for p, name in enumerate(series[0].names):
-        if p not in varying:
-            problems.append(
-                Problem("error", "constant", name, "it does not vary. Leave it out, or pass drop_constant=True.")
-            )
-            continue
-        y = channel_values(series, p)
-        total = sum(s.length for s in series)
-        problems += channel_problems(name, y, 1 - sum(map(len, y)) / total)
-    scaled = _standardised(series, varying) if not any(p.code == "units" for p in refused) else []
-    for k, p in enumerate(varying if scaled else []):
-        problems += dynamics_problems(series[0].names[p], [one[:, k : k + 1] for one in scaled])
+    names, total = series[0].names, sum(s.length for s in series)
+    varying, observed = _varying(series), sum(s.mask.sum(axis=0) for s in series)
+    problems += [
+        Problem("error", "constant", name, "it does not vary. Leave it out, or pass drop_constant=True.")
+        for name, varies in zip(names, varying, strict=True)
+        if not varies
+    ]
+    closely = _spread_out(np.flatnonzero(varying))
+    for p in np.flatnonzero(varying):
+        problems += missing_problems(names[p], 1 - float(observed[p]) / total)
+    for p in closely:
+        problems += channel_problems(names[p], channel_values(series, p))
+    scaled = _standardised(series, closely) if not any(p.code == "units" for p in refused) else []
+    for k, p in enumerate(closely if scaled else []):
+        problems += dynamics_problems(names[p], [one[:, k : k + 1] for one in scaled])
+    if len(closely) < varying.sum():
+        text = f"of {varying.sum()} channels, {len(closely)} were looked at closely; lag and dimension are theirs."
+        problems.append(Problem("note", "many channels", "", text))
     suggestion = _suggest(scaled)
     problems += set_problems(series, sampling, suggestion.window if suggestion else None)
     clocks = [problem.where for problem in problems if problem.code == "time column"]
@@ -166,8 +174,8 @@ def _said(caught: list[warnings.WarningMessage]) -> list[str]:
 
 def _refusals(series: list[Series]) -> list[Problem]:
     """Why `fit` would not take the data, if it would not; constant channels are told one by one elsewhere."""
-    whole = [p for p in range(series[0].n_channels) if _varies(series, p)]
-    if not whole:
+    whole = np.flatnonzero(_varying(series))
+    if not len(whole):
         return []
     kept = [s.select([s.names[p] for p in whole]) for s in series]
     found = []
@@ -179,9 +187,17 @@ def _refusals(series: list[Series]) -> list[Problem]:
     return found
 
 
-def _varies(series: Sequence[Series], p: int) -> bool:
-    x = np.concatenate(channel_values(series, p))
-    return bool(x.size) and bool(x.min() != x.max())
+def _varying(series: Sequence[Series]) -> Bool[np.ndarray, " P"]:
+    """Whether the observed values of each channel differ."""
+    low = np.fmin.reduce([np.fmin.reduce(s.values, axis=0) for s in series])
+    high = np.fmax.reduce([np.fmax.reduce(s.values, axis=0) for s in series])
+    return np.isfinite(low) & (low != high)
+
+
+def _spread_out(channels: np.ndarray) -> list[int]:
+    """All of a few channels, or as many of many, from the first to the last."""
+    n = len(channels)
+    return [int(channels[i]) for i in np.unique(np.linspace(0, n - 1, min(n, _CLOSELY)).round().astype(int))]
 
 
 def _standardised(series: list[Series], varying: list[int]) -> list[np.ndarray]:

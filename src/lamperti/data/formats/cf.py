@@ -1,83 +1,181 @@
-"""Conventions of climate and forecast files: what stands for missing, how values are packed, how time is counted."""
+"""Conventions of climate and forecast files: what stands for missing, what is valid, how values are packed."""
 
 import base64
-import re
+import math
+import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from lamperti._errors import SeriesError
+from lamperti._errors import LampertiWarning, SeriesError
+from lamperti.data.formats.cf_time import counts_since, dates_since, why_no_dates
 from lamperti.data.formats.decoding import Decoded
 from lamperti.data.table import with_holes
 
-_SINCE = re.compile(r"^\s*(\w+)\s+since\s+(.+?)\s*$", re.IGNORECASE)
-_UNITS = {
-    "microseconds": 1e-6, "microsecond": 1e-6, "us": 1e-6,
-    "milliseconds": 1e-3, "millisecond": 1e-3, "ms": 1e-3, "msec": 1e-3,
-    "seconds": 1.0, "second": 1.0, "sec": 1.0, "secs": 1.0, "s": 1.0,
-    "minutes": 60.0, "minute": 60.0, "min": 60.0, "mins": 60.0,
-    "hours": 3600.0, "hour": 3600.0, "hr": 3600.0, "hrs": 3600.0, "h": 3600.0,
-    "days": 86400.0, "day": 86400.0, "d": 86400.0,
-}  # fmt: skip
-_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 _DEFAULT_FILL = 9.969209968386869e36  # what netCDF puts where nothing was written, float and double
+
+
+def why_left_out(variable: Decoded) -> str:
+    """Why a variable cannot be read at all; "" where it can."""
+    if variable.left_out or not counts_since(_unit(variable)):
+        return variable.left_out
+    return why_no_dates(_calendar(variable))
 
 
 def decoded_values(variable: Decoded) -> tuple[np.ndarray, str]:
     """The values in their unit, NaN where missing, dates as datetime64; and the unit.
 
-    Raises `SeriesError` where parts of a variable were never written and no mark tells them from data.
+    Raises `SeriesError` where parts of a variable were never written and no mark tells them from data, and for
+    attributes that cannot be understood.
     """
-    values, attributes = variable.values, variable.attributes
-    marks = _marks(values, attributes)
-    if variable.holes and not _is_marked(variable.fill, marks):
+    name, unit = variable.name, _unit(variable)
+    if variable.values.dtype.kind not in "iuf":
+        return variable.values, unit
+    values = _with_sign(variable)
+    marks = _marks(variable, values.dtype)
+    if variable.holes and not _is_marked(_as_stored(variable.fill, values.dtype), marks):
         raise SeriesError(
-            f"variable {variable.name!r} has parts that were never written (missing chunks), where {variable.fill!r} "
+            f"variable {name!r} has parts that were never written (missing chunks), where {variable.fill!r} "
             "would pass for data. Write it again in full; if it is there in full, write empty chunks too."
-        )
-    unwritten = values == np.asarray(_DEFAULT_FILL).astype(values.dtype) if values.dtype.kind == "f" else None
-    if unwritten is not None and unwritten.any() and not _is_marked(_DEFAULT_FILL, marks):
-        raise SeriesError(
-            f"variable {variable.name!r} holds {_DEFAULT_FILL:.6g}, which NetCDF puts where nothing was written, "
-            f"{int(unwritten.sum())} times. Write it in full, or set its _FillValue."
         )
     lost = np.zeros(values.shape, dtype=bool)
     for mark in marks:
         lost |= values == np.asarray(mark).astype(values.dtype)
-    unit = attributes.get("units", "")
-    unit = unit if isinstance(unit, str) else ""
-    since = _SINCE.match(unit)
-    if since:
-        return _dates(variable.name, values, lost, since, str(attributes.get("calendar", "standard"))), ""
-    scale, offset = _number(attributes, "scale_factor", 1.0), _number(attributes, "add_offset", 0.0)
-    if values.dtype.kind not in "iuf" or not (lost.any() or scale != 1.0 or offset != 0.0):
+    scale, offset = _number(variable, "scale_factor", 1.0), _number(variable, "add_offset", 0.0)
+    if scale == 0.0:
+        raise SeriesError(f"variable {name!r} has the attribute scale_factor {scale}, which unpacks nothing. Mend it.")
+    packed = scale != 1.0 or offset != 0.0
+    lost |= _invalid(variable, values, lost, packed)
+    fill = np.asarray(_DEFAULT_FILL).astype(values.dtype) if values.dtype.kind == "f" else np.nan
+    unwritten = (values == fill) & ~lost
+    if unwritten.any():
+        raise SeriesError(
+            f"variable {name!r} holds {_DEFAULT_FILL:.6g}, which NetCDF puts where nothing was written, "
+            f"{int(unwritten.sum())} times. Write it in full, or set its _FillValue."
+        )
+    if counts_since(unit):
+        counted = values * scale + offset if packed else values
+        return dates_since(name, counted, lost, unit, _calendar(variable)), ""
+    if not (lost.any() or packed):
         return values, unit
-    if values.dtype.kind in "iu" and scale == 1.0 and offset == 0.0:
+    if values.dtype.kind in "iu" and not packed:
         return with_holes(values[~lost], lost), unit
     return np.where(lost, np.nan, values * scale + offset), unit
 
 
-def _marks(values: np.ndarray, attributes: dict[str, Any]) -> list[float]:
+def _unit(variable: Decoded) -> str:
+    unit = variable.attributes.get("units", "")
+    return unit if isinstance(unit, str) else ""
+
+
+def _calendar(variable: Decoded) -> str:
+    return str(variable.attributes.get("calendar", "standard"))
+
+
+def _with_sign(variable: Decoded) -> np.ndarray:
+    """Integers as they are meant: formats without unsigned ones store them as signed, and say so."""
+    values, said = variable.values, variable.attributes.get("_Unsigned")
+    if said is None or values.dtype.kind == "f":
+        return values
+    word = str(said).strip().lower()
+    if word not in ("true", "false"):
+        raise SeriesError(
+            f"variable {variable.name!r} has the attribute _Unsigned {said!r}, which is neither 'true' nor 'false'. "
+            "Mend it."
+        )
+    kind = "u" if word == "true" else "i"
+    return values.view(np.dtype(f"{values.dtype.byteorder}{kind}{values.dtype.itemsize}"))
+
+
+def _as_stored(number: Any, dtype: np.dtype) -> Any:
+    """A whole number of an attribute as values of this type hold it: -1 is 255 among unsigned bytes."""
+    if not isinstance(number, int) or isinstance(number, bool) or dtype.kind not in "iu":
+        return number
+    bits = 8 * dtype.itemsize
+    if dtype.kind == "u" and -(2 ** (bits - 1)) <= number < 0:
+        return number + 2**bits
+    return number - 2**bits if dtype.kind == "i" and 2 ** (bits - 1) <= number < 2**bits else number
+
+
+def _invalid(variable: Decoded, values: np.ndarray, lost: np.ndarray, packed: bool) -> np.ndarray:
+    """True where values lie outside the range that is declared valid; told aloud."""
+    name, attributes = variable.name, variable.attributes
+    both = attributes.get("valid_range", [None, None])
+    if not isinstance(both, list) or len(both) != 2:
+        raise SeriesError(
+            f"variable {name!r} has the attribute valid_range {both!r}, which is not two numbers. Mend it."
+        )
+    low, high = -math.inf, math.inf
+    limits = (("valid_range", both[0], both[1]), ("valid_min", attributes.get("valid_min"), None))
+    limits = (*limits, ("valid_max", None, attributes.get("valid_max")))
+    for key, given, is_low in [(k, value, i == 0) for k, *ends in limits for i, value in enumerate(ends)]:
+        if given is None:
+            continue
+        limit = _as_number(given)
+        if limit is None or math.isnan(limit):
+            raise SeriesError(f"variable {name!r} has the attribute {key} {given!r}, which is not a number. Mend it.")
+        if packed and values.dtype.kind in "iu" and isinstance(limit, float):
+            raise SeriesError(
+                f"variable {name!r} is packed into whole numbers, and its {key} {limit} is none: is it of the "
+                "packed or the unpacked values? Write it as a packed, whole number."
+            )
+        limit = _as_stored(limit, values.dtype)
+        low, high = (max(low, limit), high) if is_low else (low, min(high, limit))
+    if low > high:
+        raise SeriesError(
+            f"variable {name!r} has a valid range from {low:g} to {high:g}, which holds nothing. Mend it."
+        )
+    outside = ((values < low) | (values > high)) & ~lost
+    if outside.any():
+        warnings.warn(
+            f"{int(outside.sum())} values of {name!r} lie outside its valid range, {low:g} to {high:g}; they count as "
+            "missing.",
+            LampertiWarning,
+            stacklevel=2,
+        )
+    return outside
+
+
+def _marks(variable: Decoded, dtype: np.dtype) -> list[float]:
     """The numbers that mean missing, as the attributes declare them."""
     found = []
     for key in ("_FillValue", "missing_value"):
-        declared = attributes.get(key)
-        for mark in declared if isinstance(declared, list) else [declared]:
-            if isinstance(mark, str) and values.dtype.kind == "f":
-                mark = _from_base64(mark)
-            if isinstance(mark, (int, float)) and values.dtype.kind in "iuf" and _fits(mark, values.dtype):
+        declared = variable.attributes.get(key)
+        for given in declared if isinstance(declared, list) else [declared]:
+            if given is None:
+                continue
+            mark = _as_number(given)
+            if mark is None:
+                raise SeriesError(
+                    f"variable {variable.name!r} has the attribute {key} {given!r}, which is not a number. Mend it."
+                )
+            mark = _as_stored(mark, dtype)
+            if _fits(mark, dtype):
                 found.append(mark)
     return found
 
 
+def _as_number(given: Any) -> int | float | None:
+    """A number of an attribute, which some write as text; None where it is none."""
+    if isinstance(given, (int, float)):
+        return given
+    if not isinstance(given, str):
+        return None
+    for kind in (int, float):
+        try:
+            return kind(given)
+        except ValueError:
+            continue
+    return _from_base64(given)
+
+
 def _from_base64(text: str) -> float | None:
-    """How Zarr 3 stores of xarray write a float: the bytes of a double in base 64, or its name."""
+    """How Zarr 3 stores of xarray write a float: the bytes of a double in base 64."""
     try:
-        raw = base64.standard_b64decode(text)
-        return float(np.frombuffer(raw, dtype="<f8")[0]) if len(raw) == 8 else float(text)
+        raw = base64.b64decode(text, validate=True)
     except ValueError:
         return None
+    return float(np.frombuffer(raw, dtype="<f8")[0]) if len(raw) == 8 else None
 
 
 def _fits(mark: float, dtype: np.dtype) -> bool:
@@ -94,24 +192,11 @@ def _is_marked(fill: Any, marks: list[float]) -> bool:
     return fill != fill or any(np.isclose(fill, mark, rtol=1e-6, atol=0.0) for mark in marks)
 
 
-def _number(attributes: dict[str, Any], key: str, default: float) -> float:
-    value = attributes.get(key, default)
-    return float(value) if isinstance(value, (int, float)) else default
-
-
-def _dates(name: str, values: np.ndarray, lost: np.ndarray, since: re.Match, calendar: str) -> np.ndarray:
-    unit, epoch = since.group(1).lower(), since.group(2)
-    if unit not in _UNITS:
-        raise SeriesError(f"variable {name!r} counts time in {unit!r}, whose length varies. Use days or seconds.")
-    if calendar.lower() not in _CALENDARS:
-        raise SeriesError(f"variable {name!r} uses the calendar {calendar!r}. Convert its times to numbers or dates.")
-    try:
-        start = pd.Timestamp(epoch)
-    except ValueError:
-        raise SeriesError(f"variable {name!r} counts time since {epoch!r}, which is not a date.") from None
-    start = start.tz_convert("UTC").tz_localize(None) if start.tz is not None else start
-    micro = np.where(lost, np.nan, values.astype(np.float64)) * (_UNITS[unit] * 1e6)
-    if (np.abs(micro[np.isfinite(micro)]) > 2**62).any() or not np.isfinite(micro[~lost]).all():
-        raise SeriesError(f"variable {name!r} holds times that are no dates since {epoch}.")
-    steps = np.round(np.nan_to_num(micro)).astype("timedelta64[us]")
-    return np.where(lost, np.datetime64("NaT"), start.to_datetime64().astype("datetime64[us]") + steps)
+def _number(variable: Decoded, key: str, default: float) -> float:
+    given = variable.attributes.get(key, default)
+    number = _as_number(given)
+    if number is None or not math.isfinite(number):
+        raise SeriesError(
+            f"variable {variable.name!r} has the attribute {key} {given!r}, which is not a number. Mend it."
+        )
+    return float(number)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lamperti._errors import SeriesError
-from lamperti.data.cubes import Variable, cube_table
-from lamperti.data.formats.cf import decoded_values
+from lamperti.data.cubes import Variable, cube_table, wanted_variables
+from lamperti.data.formats.cf import decoded_values, why_left_out
 from lamperti.data.formats.decoding import Decoded, decode
 from lamperti.data.formats.zarr_metadata import read_metadata
 from lamperti.data.local import folder_state, open_local
@@ -17,7 +17,7 @@ def read_netcdf(path: Path, options: ReadOptions) -> Table:
     """The variables at the top level of a NetCDF or HDF5 file."""
     with open_local(path) as file:
         kind = "netcdf3" if file.read(3) == b"CDF" else "hdf5"
-        return _table(decode(kind, path, options.max_bytes, _wanted(options)), options, {})
+        return _table(decode(kind, path, options.max_bytes, wanted_variables(options)), options, {})
 
 
 def read_zarr(path: Path, options: ReadOptions) -> Table:
@@ -31,24 +31,17 @@ def read_zarr(path: Path, options: ReadOptions) -> Table:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SeriesError(f"two arrays of the store are named {twice!r}. Keep one group a store.")
-    decoded = decode("zarr", path, options.max_bytes, _wanted(options), {"arrays.json": arrays})
+    decoded = decode("zarr", path, options.max_bytes, wanted_variables(options), {"arrays.json": arrays})
     if folder_state(path) != before:
         raise SeriesError("the store changed while it was read. Wait until it is written, then read it again.")
     return _table(decoded, options, {array["name"]: array["left_out"] for array in found if "left_out" in array})
 
 
-def _wanted(options: ReadOptions) -> list[str] | None:
-    """The variables to decode; coordinates are always decoded."""
-    if options.columns is None or options.channel is not None:
-        return None
-    return [*options.columns, *(name for name in (options.time, options.id) if name is not None)]
-
-
 def _table(decoded: list[Decoded], options: ReadOptions, left_out: Mapping[str, str]) -> Table:
     variables, left_out = [], {**left_out}
     for one in decoded:
-        if one.left_out:
-            left_out[one.name] = one.left_out
+        if why := why_left_out(one):
+            left_out[one.name] = why
             continue
         values, unit = decoded_values(one)
         variables.append(Variable(one.name, one.dims, values, unit))

@@ -14,6 +14,7 @@ import numpy as np
 from lamperti._errors import ConfigError, SeriesError
 from lamperti.data.local import open_local
 from lamperti.data.options import ReadOptions
+from lamperti.data.ratio import check_ratio
 from lamperti.data.table import Table, array_table
 
 _MAX_MEMBERS = 1000
@@ -63,6 +64,8 @@ def _members(file: BinaryIO, most: int) -> dict[str, np.ndarray]:
             members = archive.infolist()
             if len(members) > _MAX_MEMBERS or sum(member.file_size for member in members) > most:
                 raise SeriesError(f"the archive unpacks to more than {most} bytes or {_MAX_MEMBERS} arrays.")
+            # Members may share their bytes: all that is unpacked is compared with all that there is.
+            check_ratio("the archive", file.seek(0, io.SEEK_END), sum(member.file_size for member in members))
             for member in members:
                 name = member.filename.removesuffix(".npy")
                 if name == member.filename or member.compress_type not in _PACKING:
