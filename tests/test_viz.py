@@ -62,7 +62,7 @@ def test_ellipses_hold_two_standard_deviations():
     np.testing.assert_allclose(ellipses.get_heights() / 4.0, np.sqrt(variances[:, 0]))
 
 
-@pytest.mark.parametrize(("dim", "n_axes"), [(1, 2), (3, 5)])
+@pytest.mark.parametrize(("dim", "n_axes"), [(1, 2), (4, 5)])
 def test_other_dimensions_have_panels_of_their_own(dim, n_axes, tmp_path):
     figure = _written(viz.phase_space(_untrained(dim), fitted.data().series[0]), tmp_path)
     assert len(figure.axes) == n_axes

@@ -98,7 +98,7 @@ def _in_space(result: FitResult, embedding: Embedding, path: np.ndarray) -> Spec
     }
     scene = {**axes, "aspectmode": "cube", "camera": {"eye": {"x": 1.25, "y": 1.25, "z": 0.75}}}
     caption = (
-        "The learned phase space (first three coordinates); drag to turn. States are the means of their posterior, "
+        f"The learned phase space{_left_out(result)}; drag to turn. States are the means of their posterior, "
         "cones the mean drift, darker where it is faster."
     )
     return Spec(
@@ -161,11 +161,16 @@ def _in_planes(result: FitResult, embedding: Embedding, path: np.ndarray) -> Spe
         axes[f"xaxis{k + 1 if k else ''}"] = axis(f"x{i + 1}", domain=domain, anchor=at["yaxis"])
         axes[f"yaxis{k + 1 if k else ''}"] = axis(f"x{j + 1}", anchor=at["xaxis"])
     caption = (
-        "Pairs of latent coordinates: states of the data with their uncertainty, the mean drift at states that the "
-        "data went through (length by the root of the speed; point at a foot to see how certain it is), "
-        "a free-running path and the inducing inputs of the drift."
+        f"Pairs of latent coordinates{_left_out(result)}: states of the data with their uncertainty, the mean drift at "
+        "states that the data went through (length by the root of the speed; point at a foot to see how certain it "
+        "is), a free-running path and the inducing inputs of the drift."
     )
     return Spec("phase-planes", caption, traces, layout(**axes), height=460 if dim == 3 else 520)
+
+
+def _left_out(result: FitResult) -> str:
+    dim = result.model.latent_dim
+    return f" (the first 3 of {dim} coordinates)" if dim > 3 else ""
 
 
 def _course(embedding: Embedding) -> Spec:
@@ -224,9 +229,10 @@ def equation(slices: tuple[Slice, ...]) -> list[Spec]:
             axes[f"xaxis{number}"] = axis(f"x{one.axis + 1}", domain=domain, anchor=at["yaxis"])
             axes[f"yaxis{number}"] = axis(f"{what} per unit of time" if k == 0 else "", anchor=at["xaxis"], **low)
             marks.append(heading(f"along x{one.axis + 1}", domain[0]))
+        hidden = f" (the first {len(shown)} of {len(slices)} coordinates)" if len(slices) > len(shown) else ""
         caption = (
-            f"The {what} ± 2 sd of its posterior along lines through the middle of the data. Between the dotted lines "
-            "are 90 % of the states; outside, the model extrapolates."
+            f"The {what}{hidden} ± 2 sd of its posterior along lines through the middle of the data. Between the "
+            "dotted lines are 90 % of the states; outside, the model extrapolates."
         )
         legend = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.1, "yanchor": "bottom"}
         found.append(Spec(name, caption, traces, layout(**axes, annotations=marks, shapes=shapes, legend=legend), 300))

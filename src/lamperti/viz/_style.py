@@ -36,6 +36,11 @@ def legend(axes: Axes, **options: Any) -> None:
     axes.legend(fontsize=8, frameon=False, **options)
 
 
+def left_out(shown: int, there_are: int) -> str:
+    """The end of a title: which coordinates are shown, where that is not all of them."""
+    return f" (the first {shown} of {there_are} coordinates)" if there_are > shown else ""
+
+
 def write_png(figure: Figure, path: str | os.PathLike, *, dpi: float = _DPI) -> None:
     """Write a figure, whole or not at all; fewer dots an inch make a smaller file."""
     content = io.BytesIO()

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from lamperti.diagnostics.slices import slices
 from lamperti.results import FitResult
-from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, THIRD, legend, new_figure, tidy
+from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, THIRD, left_out, legend, new_figure, tidy
 
 _COLOURS = (LEARNED, ACCENT, THIRD, REAL)
 _SHOWN = 4
@@ -16,6 +16,7 @@ def drift(result: FitResult) -> Figure:
     One column a coordinate (the first four); the middle 90 % of the data is between the dotted lines.
     """
     found = slices(result)[:_SHOWN]
+    dim = result.model.latent_dim
     figure = new_figure(1.2 + 3.4 * len(found), 5.4)
     panels = figure.subplots(2, len(found), squeeze=False, sharex="col", sharey="row")
     for k, one in enumerate(found):
@@ -35,4 +36,6 @@ def drift(result: FitResult) -> Figure:
         tidy(upper, title=f"Along $x_{one.axis + 1}$", y="drift" if k == 0 else "")
         tidy(lower, x=f"$x_{one.axis + 1}$", y="diffusion" if k == 0 else "")
     legend(panels[0][0])
+    if dim > _SHOWN:
+        figure.suptitle(f"Drift and diffusion{left_out(_SHOWN, dim)}", x=0.01, ha="left", fontsize=12)
     return figure

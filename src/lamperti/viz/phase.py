@@ -20,7 +20,7 @@ from lamperti.api import embed, simulate
 from lamperti.data.series import Series
 from lamperti.data.windows import whole
 from lamperti.results import Embedding, FitResult
-from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, TIME_MAP, legend, new_figure, tidy
+from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, TIME_MAP, left_out, legend, new_figure, tidy
 
 _ELLIPSES = 60
 _CELLS = 15
@@ -69,7 +69,8 @@ def phase_space(result: FitResult, series: Series, *, seed: int = 0) -> Figure:
     bar = figure.colorbar(dots, ax=flat, shrink=0.6, aspect=35, pad=0.015)
     bar.set_label("time of the data", fontsize=9)
     bar.ax.tick_params(labelsize=8)
-    figure.suptitle(f"Learned phase space of {', '.join(map(literal, result.names))}", x=0.01, ha="left", fontsize=12)
+    title = f"Learned phase space of {', '.join(map(literal, result.names))}"
+    figure.suptitle(title + left_out(_MAX_DIM, result.model.latent_dim), x=0.01, ha="left", fontsize=12)
     return figure
 
 
@@ -133,7 +134,7 @@ def _draw_ellipses(axes: Axes, embedding: Embedding, pair: tuple[int, int]) -> N
 
 def _draw_space(axes, result: FitResult, path: np.ndarray, limits: Limits) -> None:
     """The free-running path in space, coloured by its own time."""
-    points = path[:, :3]
+    points, limits = path[:, :3], limits[:3]
     segments = Line3DCollection(
         np.stack([points[:-1], points[1:]], axis=1), array=np.arange(len(points) - 1), cmap=TIME_MAP, linewidths=0.6
     )
