@@ -170,7 +170,7 @@ def inspect(folder: Path) -> tuple[int, int]:
     """How many files with a name are damaged, and the iteration of the newest commit."""
     from lamperti._errors import RunError
     from lamperti.runs.commits import DamagedCommitError, committed, read_commit
-    from lamperti.runs.folder import read_config
+    from lamperti.runs.sealed import read_config
 
     damaged, newest = 0, 0
     for place in committed(folder / "checkpoints"):

@@ -76,7 +76,8 @@ def test_fit_writes_a_run_that_equals_the_library_and_reports_as_it_goes(place, 
     assert all(word in captured.err for word in ("ELBO", "emission", "entropy", "KL", "validation", "left"))
     assert "3 iterations" in captured.out
     tables = {"config.json", "config.toml", "history.csv", "history.jsonl"}
-    assert {p.name for p in (tmp_path / "run").iterdir()} == tables | {"checkpoints", "figures", "lock", MODEL_NAME}
+    others = {"checkpoints", "figures", "lock", "manifest.json", MODEL_NAME}
+    assert {p.name for p in (tmp_path / "run").iterdir()} == tables | others
     figures = {p.name: p.read_bytes()[:4] for p in (tmp_path / "run" / "figures").iterdir()}
     assert figures == dict.fromkeys(("phase_space.png", "forecast.png", "drift.png", "training.png"), b"\x89PNG")
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
@@ -459,7 +460,7 @@ def test_a_fit_whose_figures_cannot_be_written_still_says_how_it_ended(place, tm
     captured = capsys.readouterr()
     assert "3 iterations" in captured.out
     assert captured.err.count("note: the figure") == 4
-    assert "note: config.toml and history.csv could not be written" in captured.err
+    assert "note: config.toml and history.csv could not be made" in captured.err
 
 
 def test_demo_writes_figures_and_the_model(tmp_path, monkeypatch, capsys):
@@ -467,7 +468,7 @@ def test_demo_writes_figures_and_the_model(tmp_path, monkeypatch, capsys):
     assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0
     pictures = {"forecast.png", "free_run.png", "phase_space.png", "training.png"}
     written = {p.name for p in (tmp_path / "d").iterdir()}
-    assert written == pictures | {"config.toml", "history.csv", "model.safetensors"}
+    assert written == pictures | {"config.toml", "history.csv", "manifest.json", "model.safetensors"}
     assert all((tmp_path / "d" / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
     assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0  # a demo may be run again
 

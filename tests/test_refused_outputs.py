@@ -14,6 +14,7 @@ import lamperti as lp
 from lamperti.cli import main
 from lamperti.cli._run import write_figures, write_tables
 from lamperti.data.writing import write_csv
+from lamperti.runs.manifest import MANIFEST
 
 STORED = Path(__file__).parent / "fixtures" / "model-v1.safetensors"
 OLD = b"what was there before"
@@ -109,5 +110,5 @@ def test_what_stands_beside_the_model_is_whole_or_absent(step, number, tmp_path)
             with told as caught:
                 write(folder)
         assert os.strerror(number) in str(caught[0].message if step == "figures" else caught.value)
-        for file in folder.iterdir():
-            assert file.read_bytes() == (tmp_path / "whole" / file.name).read_bytes()
+        for file in (path for path in folder.rglob("*.*") if path.name != MANIFEST):
+            assert file.read_bytes() == (tmp_path / "whole" / file.relative_to(folder)).read_bytes()

@@ -23,6 +23,7 @@ from safetensors.numpy import save as to_bytes
 
 from lamperti._errors import ModelFileError
 from lamperti._params import PositiveParam, realise
+from lamperti._runtime import refuse_fork
 from lamperti._schema import AXES, SCHEMA, added_arrays, migrated
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data._checks import as_names
@@ -67,6 +68,8 @@ def save(result: FitResult, path: str | os.PathLike) -> None:
             f"{file.parent} is the folder of a run (it has a {RUN_CONFIG}), whose model would be replaced. Choose "
             "another file."
         )
+    if Path(path).is_dir() and file.exists() and not _is_model(file):  # a name that the user did not choose
+        raise ModelFileError(f"{file} was not written by lamperti and stays as it is. Give the name of a file.")
     write_model(result, file)
 
 
@@ -108,6 +111,7 @@ def load(path: str | os.PathLike) -> FitResult:
 
     Raises `ModelFileError` when it is not an intact lamperti model that this version can read.
     """
+    refuse_fork()
     file = _file(path)
     if not file.is_file():
         where = f"the folder {path} has no {MODEL_NAME}" if Path(path).is_dir() else f"there is no file {file}"
@@ -153,6 +157,14 @@ def _read(file: Path) -> FitResult:
     model = filled(blank, arrays, "model")
     scaler = Scaler(arrays["scaler.shift"], arrays["scaler.scale"], time_unit)
     return FitResult(model, history, config, scaler, names, arrays["states"], **labels)
+
+
+def _is_model(file: Path) -> bool:
+    try:
+        with safe_open(file, framework="numpy") as opened:
+            return "lamperti" in (opened.metadata() or {})
+    except (OSError, SafetensorError):
+        return False
 
 
 def _content(metadata: Mapping[str, str]) -> dict[str, Any]:

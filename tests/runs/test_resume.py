@@ -61,7 +61,7 @@ def test_ctrl_c_commits_and_gives_back_what_was_learned(interrupted):
     assert result.history.status == "interrupted"
     assert result.history.records[-1].iteration == 2
     names = sorted(p.name for p in path.iterdir())
-    assert names == ["checkpoints", "config.json", "history.jsonl", "lock", "model.safetensors"]
+    assert names == ["checkpoints", "config.json", "history.jsonl", "lock", "manifest.json", "model.safetensors"]
     assert len(committed(path / "checkpoints")) == 2
     lines = [json.loads(line) for line in (path / "history.jsonl").read_text().splitlines()]
     assert [line["kind"] for line in lines] == ["record", "record", "end"]
@@ -136,7 +136,7 @@ def test_a_run_is_neither_replaced_nor_written_by_two(stopped):
 
 def test_other_versions_are_told_of(stopped, monkeypatch):
     monkeypatch.setattr("lamperti.runs.folder.versions", lambda: {"jax": "99"})
-    monkeypatch.setattr("lamperti.fitting._learn", lambda *args, **options: None)
+    monkeypatch.setattr("lamperti.fitting._learn", lambda *args, **options: fitted.result())
     with pytest.warns(lp.LampertiWarning, match="jax .* is now 99"):
         lp.resume(stopped, fitted.data().series)
 
@@ -174,19 +174,25 @@ def test_a_disk_that_is_full_at_the_second_commit_keeps_the_first_to_go_on_from(
             lp.fit(fitted.data().series, fitted.MODEL, fitted.FIT, run=run, progress=fill)
     (only,) = committed(run / "checkpoints")
     assert json.loads(read_commit(only)["state.json"])["iteration"] == 1
-    assert sorted(path.name for path in run.iterdir()) == ["checkpoints", "config.json", "history.jsonl", "lock"]
+    assert sorted(path.name for path in run.iterdir()) == [
+        "checkpoints",
+        "config.json",
+        "history.jsonl",
+        "lock",
+        "manifest.json",
+    ]
     assert [path.name for path in (run / "checkpoints").iterdir()] == [only.name]
     _same(lp.resume(run, fitted.data().series), fitted.result())
 
 
 def test_a_run_that_is_opened_sweeps_what_a_killed_process_left_and_nothing_else(stopped):
     left = [stopped / f".{name}.0123456789ab.tmp" for name in ("config.json", "history.jsonl", "model.safetensors")]
-    others = [stopped / ".notes.tmp", stopped / ".config.json.mine.tmp", stopped / "notes"]
-    for path in (*left, stopped / ".probe", *others):
+    others = [stopped / ".notes.tmp", stopped / ".probe", stopped / ".config.json.mine.tmp", stopped / "notes"]
+    for path in (*left, stopped / ".lamperti.probe", *others):
         path.write_bytes(b"part")
     with unfinished_run(stopped):
         pass
-    assert not any(path.exists() for path in (*left, stopped / ".probe"))
+    assert not any(path.exists() for path in (*left, stopped / ".lamperti.probe"))
     assert all(path.exists() for path in others)
 
 

@@ -12,7 +12,8 @@ import fitted
 import lamperti as lp
 from lamperti.results import Config
 from lamperti.runs.commits import committed, read_commit
-from lamperti.runs.folder import HISTORY, RunFolder, new_run, read_config
+from lamperti.runs.folder import HISTORY, RunFolder, new_run
+from lamperti.runs.sealed import read_config
 from lamperti.train.loop import train
 
 

@@ -1,6 +1,5 @@
 """From the results of a run to a page that a reader can judge by: targets first, then tables, then pictures."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,9 +12,19 @@ from lamperti.bench.summaries import Results
 from lamperti.bench.table import CSV, RUNS, table_of, to_publish
 from lamperti.bench.targets import judge_all
 from lamperti.data.files import atomic_write
+from lamperti.runs.manifest import (
+    MANIFEST,
+    claim,
+    listed,
+    refuse_in_the_way,
+    refuse_strangers,
+    remove_listed,
+    start_manifest,
+)
 
 TITLE = "Benchmarks"
 HTML, FIGURES = "index.html", "figures"
+KIND = "bench-report"  # of the folder, in its manifest
 USUAL_NOISE = 0.1
 
 CAPTIONS = {
@@ -45,17 +54,28 @@ def write_report(folder: Path, docs: Path) -> list[Path]:
     cells = list(read_cells(folder))
     if not cells:
         raise ConfigError(f"{folder / FOLDER} holds no results. Fill it: lamperti bench run --out {folder}.")
+    beside = docs.with_name(f"{docs.name}.md")
     docs.mkdir(parents=True, exist_ok=True)
-    # pictures of an earlier report would stay for ever otherwise
-    shutil.rmtree(docs / FIGURES, ignore_errors=True)
-    blocks = page(cells, Results.of(cells), _copy_pictures(folder, cells, docs / FIGURES))
+    if listed(docs, KIND) is None:
+        refuse_strangers(docs, "a report of the benchmark", docs.iterdir())
+        refuse_in_the_way(docs.parent, [beside.name])
+    copies = _pictures(folder, cells, docs / FIGURES)
+    texts = to_publish(table_of(cells))
+    names = [*texts, HTML, *(f"{FIGURES}/{picture.path.name}" for picture, _ in copies)]
+    claim(docs, KIND, *names)
+    for picture, source in copies:
+        picture.path.parent.mkdir(exist_ok=True)
+        atomic_write(picture.path, source.read_bytes())
+    blocks = page(cells, Results.of(cells), [picture for picture, _ in copies])
     written = {
-        **{docs / name: text for name, text in to_publish(table_of(cells)).items()},
+        **{docs / name: text for name, text in texts.items()},
         docs / HTML: to_html(blocks, TITLE),
-        docs.with_name(f"{docs.name}.md"): to_markdown(blocks, docs.absolute().parent),
+        beside: to_markdown(blocks, docs.absolute().parent),
     }
     for path, text in written.items():
         atomic_write(path, text.encode())
+    remove_listed(docs, KIND, keep=[MANIFEST, *names])  # pictures of an earlier report would stay for ever otherwise
+    start_manifest(docs, KIND, names)
     return list(written)
 
 
@@ -165,19 +185,22 @@ def _not_done(cells: Sequence[CellResult]) -> list[Block]:
     return [Heading("What was not measured"), Table(("cell", "", "why"), tuple(rows))] if rows else []
 
 
-def _copy_pictures(folder: Path, cells: Sequence[CellResult], place: Path) -> list[Picture]:
-    """Pictures of the library's first seed, at one noise level a system: the usual one where it was run."""
+def _pictures(folder: Path, cells: Sequence[CellResult], place: Path) -> list[tuple[Picture, Path]]:
+    """Pictures of the library's first seed, at one noise level a system: the usual one where it was run. Each with the
+    file that it is a copy of."""
     chosen: dict[str, CellResult] = {}
     for result in cells:
         if result.pictures and result.cell.method == "lamperti" and result.cell.seed == 0:
             system = result.cell.system
             if system not in chosen or result.cell.noise == USUAL_NOISE:
                 chosen[system] = result
-    pictures = []
-    for result in chosen.values():
-        place.mkdir(parents=True, exist_ok=True)
-        for name in result.pictures:
-            path = (place / f"{result.cell.system}-{name}.png").absolute()
-            shutil.copyfile(picture_path(folder, result.cell, name), path)
-            pictures.append(Picture(path, f"{result.cell}: {CAPTIONS.get(name, name)}"))
-    return pictures
+    return [
+        (
+            Picture(
+                (place / f"{result.cell.system}-{name}.png").absolute(), f"{result.cell}: {CAPTIONS.get(name, name)}"
+            ),
+            picture_path(folder, result.cell, name),
+        )
+        for result in chosen.values()
+        for name in result.pictures
+    ]

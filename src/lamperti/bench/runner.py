@@ -16,10 +16,12 @@ from statistics import mean
 
 import lamperti
 from lamperti._errors import CapabilityError, ConfigError, DependencyError, LampertiWarning
-from lamperti.bench.cells import Cell, CellResult, path_of, read_cell, write_cell
+from lamperti.bench.cells import Cell, CellResult, path_of, read_cell, read_cells, write_cell
 from lamperti.bench.jobs import Job, Work
-from lamperti.bench.table import write_table
+from lamperti.bench.table import CSV, PARQUET, write_table
+from lamperti.runs.manifest import listed, refuse_strangers, start_manifest
 
+KIND = "bench"  # of the folder, in its manifest
 _AROUND_A_FIT = 90.0  # seconds of compiling and measuring, until there is experience
 _BASELINE = 20.0
 
@@ -44,6 +46,15 @@ class Summary:
     kept: int
     """Cells that were there already."""
     interrupted: bool = False
+
+
+def open_folder(folder: Path) -> None:
+    """Make the folder of the results, or go on with one. Raises `ConfigError` for that of something else."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if listed(folder, KIND) is None:
+        if next(read_cells(folder), None) is None:  # those of older versions have no list of their files
+            refuse_strangers(folder, "a folder of results of the benchmark", folder.iterdir())
+        start_manifest(folder, KIND, (CSV, PARQUET))
 
 
 def provenance(command: str) -> dict[str, str]:

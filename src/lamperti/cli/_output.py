@@ -4,44 +4,58 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lamperti._errors import ConfigError
-from lamperti.io import MODEL_NAME
+from lamperti.runs.manifest import (
+    MANIFEST,
+    listed,
+    refuse_in_the_way,
+    refuse_strangers,
+    remove_listed,
+    start_manifest,
+)
 
 _TABLES = (".csv", ".tsv", ".txt", "")
 
 
 @contextmanager
-def output_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A hidden folder to write to, which becomes ``path`` when the block ends well and vanishes when it does not.
-
-    In a folder that exists already, only files of the same names are replaced."""
+def output_folder(path: Path, kind: str, names: Collection[str]) -> Iterator[Path]:
+    """A hidden folder to write ``names`` to, which becomes ``path`` when the block ends well and vanishes when it does
+    not. ``path`` is new, empty, or was filled in the same way before; then only what was written before is replaced."""
     path = path.absolute()
     if path.exists() and not path.is_dir():
         raise ConfigError(f"--out {path} is a file; give a folder.")
-    if (path / MODEL_NAME).exists() and not overwrite:
-        raise ConfigError(f"{path} holds a model already. Choose another --out, or pass --overwrite.")
     _check_folder(path.parent)
     hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
-        hidden.mkdir()
         if path.is_dir():
+            _refuse_to_replace(path, kind, names)
             _probe(path)
+        hidden.mkdir()
     except OSError as error:
-        shutil.rmtree(hidden, ignore_errors=True)
         raise ConfigError(f"--out {path} cannot be written ({error.strerror}). Choose another place.") from None
     try:
         yield hidden
+        written = sorted(file.name for file in hidden.iterdir())
+        start_manifest(hidden, kind, written)
         if path.is_dir():
-            for file in sorted(hidden.iterdir()):
-                os.replace(file, path / file.name)
+            remove_listed(path, kind, keep=(MANIFEST, *written))
+            for name in (MANIFEST, *written):  # the list first, so that nothing of ours is ever without
+                os.replace(hidden / name, path / name)
         else:
             os.replace(hidden, path)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _refuse_to_replace(path: Path, kind: str, names: Collection[str]) -> None:
+    ours = listed(path, kind)
+    if ours is None:
+        refuse_strangers(path, f"the folder of a {kind}", path.iterdir())
+    refuse_in_the_way(path, set(names) - (ours or set()))
 
 
 def check_output_file(path: Path, *inputs: Path) -> None:

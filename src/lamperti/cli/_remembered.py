@@ -9,7 +9,7 @@ from lamperti._errors import ConfigError
 from lamperti.cli._source import Source
 from lamperti.data.reading import options_for, read
 from lamperti.data.series import DATES, Series
-from lamperti.runs.folder import CONFIG, read_config
+from lamperti.runs.sealed import CONFIG, read_config
 
 _AS_BEFORE = Source()
 

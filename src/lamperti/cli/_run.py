@@ -19,10 +19,15 @@ from lamperti.diagnostics.summary import guard_events, how_it_ended
 from lamperti.io import MODEL_NAME, write_model
 from lamperti.results import FitResult
 from lamperti.runs.commits import committed
-from lamperti.runs.folder import CHECKPOINTS, FIGURES
+from lamperti.runs.folder import CHECKPOINTS, FIGURES, claim_in_run
 from lamperti.train.history import History, Record
+from lamperti.train.interrupts import Terminated
 
 _EXIT_CODES = {"interrupted": 130, "terminated": 143}
+
+
+TABLES = ("config.toml", "history.csv")
+RUN_FILES = (MODEL_NAME, *TABLES)
 
 
 def write_run(result: FitResult, folder: Path) -> None:
@@ -36,25 +41,30 @@ def write_tables(result: FitResult, folder: Path) -> None:
     write_history(result.history, folder / "history.csv")
 
 
-def write_figures(result: FitResult, folder: Path) -> None:
+def write_figures(result: FitResult, run: Path) -> None:
     """What ``result.plot`` draws of the data, as PNG. A figure that cannot be drawn is told of: the model is safe."""
     from lamperti.viz import write_png  # loads matplotlib
 
     drawn = ("phase_space", "forecast", "drift", "training")
     for name in drawn if result.history.records else drawn[:-1]:
-        with _told_of(f"the figure {name}"):
-            folder.mkdir(exist_ok=True)
-            write_png(getattr(result.plot, name)(), folder / f"{name}.png")
+        with told_of(f"the figure {name}"):
+            file = f"{FIGURES}/{name}.png"
+            claim_in_run(run, file)
+            (run / FIGURES).mkdir(exist_ok=True)
+            write_png(getattr(result.plot, name)(), run / file)
 
 
 @contextmanager
-def _told_of(what: str) -> Iterator[None]:
-    """The model is on the disk: whatever goes wrong with ``what`` beside it must not hide how training ended."""
+def told_of(what: str) -> Iterator[None]:
+    """The model is safe: whatever goes wrong with ``what`` beside it must not hide that, nor how training ended."""
     try:
         yield
-    except (LampertiError, OSError) as error:
+    except Exception as error:
         reason = getattr(error, "strerror", None) or error
-        warnings.warn(f"{what} could not be written: {reason}", LampertiWarning, stacklevel=4)
+        if not isinstance(error, LampertiError | OSError):
+            reason = f"unexpected {type(error).__name__}: {error}"
+        said = str(reason).rstrip(".")
+        warnings.warn(f"{what} could not be made: {said}. The model is saved.", LampertiWarning, stacklevel=4)
 
 
 def write_history(history: History, path: Path) -> None:
@@ -71,22 +81,33 @@ def interruptible(folder: Path) -> Iterator[None]:
     """An interrupt at once says whether there is something to go on from."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Terminated) as error:
         if committed(folder / CHECKPOINTS):
-            raise KeyboardInterrupt(
+            raise type(error)(
                 f"interrupted; what was committed is kept. Go on with: lamperti resume {folder}"
             ) from None
         raise
 
 
+@contextmanager
+def _what_is_saved(folder: Path) -> Iterator[None]:
+    """An interrupt when training is done says that nothing is lost."""
+    try:
+        yield
+    except (KeyboardInterrupt, Terminated) as error:
+        raise type(error)(f"interrupted while figures were drawn; the model is saved in {folder}.") from None
+
+
 def conclude(result: FitResult, folder: Path, *, figures: bool, as_json: bool) -> int:
     """Write the tables of a run and, if it came to its end, its figures; say how it ended. The exit code."""
-    with _told_of("config.toml and history.csv"):
+    with told_of("config.toml and history.csv"):
+        claim_in_run(folder, *TABLES)
         write_tables(result, folder)
     status = result.history.status
     if figures and status not in _EXIT_CODES:  # who pressed Ctrl-C does not want to wait
         Console(stderr=True, highlight=False, quiet=is_quiet()).print("drawing figures")
-        write_figures(result, folder / FIGURES)
+        with _what_is_saved(folder):
+            write_figures(result, folder)
     go_on = f" Go on with: lamperti resume {folder}" if status in _EXIT_CODES else ""
     say(f"{folder}: {summary(result)}.{go_on}", {"out": str(folder)} | training_facts(result), as_json=as_json)
     return exit_code(result)

@@ -91,8 +91,11 @@ def report(folder: Annotated[Path, Parameter(name="DIR")], /, *, docs: Path | No
 
 
 def _prepare(out: Path) -> None:
+    """Make the folder; one that holds something else than results is refused."""
+    from lamperti.bench.runner import open_folder
+
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        open_folder(out)
     except OSError as error:
         raise ConfigError(f"--out {out} cannot be written ({error.strerror}). Choose another place.") from None
 

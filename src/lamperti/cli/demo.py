@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -15,17 +15,21 @@ from lamperti.api import fit as fit_series
 from lamperti.api import forecast, simulate
 from lamperti.cli._output import output_folder
 from lamperti.cli._progress import ProgressLine
-from lamperti.cli._run import exit_code, summary, write_run
+from lamperti.cli._run import RUN_FILES, exit_code, summary, told_of, write_run
 from lamperti.cli._say import is_quiet
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data import systems
 from lamperti.data.systems import Simulated
 from lamperti.results import FitResult
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _N_TRAIN, _N_SHOWN = 60, 5
 _NOISE = 0.1
 _HORIZON_SHARE = 0.25
 _MAX_ITERATIONS = 20_000  # the clock ends a demo
+_FILES = (*RUN_FILES, "phase_space.png", "forecast.png", "free_run.png", "training.png")
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def demo(
     place = Path(f"demo-{name}") if out is None else out
     fit_config = FitConfig(seed=seed, max_minutes=minutes, max_iterations=max_iterations)
     console = Console(highlight=False, markup=False, quiet=is_quiet())
-    with output_folder(place, overwrite=True) as folder:
+    with output_folder(place, "demo", _FILES) as folder:
         data = setting.simulate(_N_TRAIN + _N_SHOWN, setting.n_samples, setting.dt, observation_noise=_NOISE, seed=seed)
         console.print(
             f"{name}: {_N_TRAIN} series of {setting.n_samples} samples of one coordinate, {_NOISE:.0%} noise; "
@@ -102,10 +106,20 @@ def _draw(result: FitResult, data: Simulated, folder: Path, seed: int) -> None:
     n = len(unseen[0])
     horizon = round(_HORIZON_SHARE * n)
     past, future = unseen[0].split(n - horizon)
-    viz.write_png(viz.phase_space(result, unseen[0], seed=seed), folder / "phase_space.png")
-    fan = forecast(result, past, horizon=horizon, seed=seed)
-    viz.write_png(viz.forecast_fan(fan, past, future), folder / "forecast.png")
-    paths = simulate(result, n_steps=n, n_paths=len(unseen), seed=seed)
-    viz.write_png(viz.free_run(paths, unseen), folder / "free_run.png")
+
+    def fan() -> "Figure":
+        return viz.forecast_fan(forecast(result, past, horizon=horizon, seed=seed), past, future)
+
+    def free_run() -> "Figure":
+        return viz.free_run(simulate(result, n_steps=n, n_paths=len(unseen), seed=seed), unseen)
+
+    drawn: dict[str, Callable[[], "Figure"]] = {
+        "phase_space": lambda: viz.phase_space(result, unseen[0], seed=seed),
+        "forecast": fan,
+        "free_run": free_run,
+    }
     if result.history.records:
-        viz.write_png(viz.training(result.history), folder / "training.png")
+        drawn["training"] = lambda: viz.training(result.history)
+    for name, draw in drawn.items():
+        with told_of(f"the figure {name}"):
+            viz.write_png(draw(), folder / f"{name}.png")

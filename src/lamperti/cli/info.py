@@ -20,7 +20,8 @@ from lamperti.diagnostics.caveats import of_training
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.io import MODEL_NAME, load
 from lamperti.results import FitResult
-from lamperti.runs.folder import CONFIG, HISTORY, read_config
+from lamperti.runs.folder import HISTORY
+from lamperti.runs.sealed import CONFIG, read_config
 
 
 def info(run: Annotated[Path, Parameter(name="RUN")], /, *, json: bool = False) -> None:

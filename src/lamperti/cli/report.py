@@ -22,11 +22,13 @@ from lamperti.data.series import Series
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck, check_forecasts
 from lamperti.io import load
 from lamperti.runs.fingerprint import fingerprint
-from lamperti.runs.folder import CONFIG, read_config
+from lamperti.runs.folder import enlist_in_run, is_run
+from lamperti.runs.sealed import CONFIG, read_config
 
 Run = Annotated[Path, Parameter(name="RUN")]
 Data = Annotated[Path | None, Parameter(name="DATA")]
 _DEFAULT_SOURCE = Source()
+_FILE = "report.html"
 
 
 def report(
@@ -53,13 +55,17 @@ def report(
         seed: of the draws
         json: print one JSON object when done
     """
-    from lamperti.report import write_report
+    from lamperti.report import is_report, write_report
 
-    place = out or (run if run.is_dir() else run.parent) / "report.html"
+    place = out or (run if run.is_dir() else run.parent) / _FILE
+    if out is None and place.is_file() and not is_report(place):  # a name that the user did not choose
+        raise ConfigError(f"{place} was not written by lamperti and stays as it is. Choose a name with --out.")
     result = load(run)
     file = recording(run, data, source, result.names, result.time_unit)
     check_output_file(place, file.path)
     series = file.read()
+    if is_run(run) and place.absolute().parent == run.absolute():
+        enlist_in_run(run, place.name)  # with the run, it will be replaced
     found = write_report(result, series, place, title=title, origin=_origin(run, data, file, series, seed), seed=seed)
     size = place.stat().st_size
     if not json:

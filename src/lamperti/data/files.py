@@ -39,10 +39,14 @@ def atomic_write(path: str | os.PathLike, content: bytes) -> None:
 
 def sweep_temporary(path: Path) -> None:
     """Remove what writers of ``path`` that were killed have left. Only for who knows that nobody writes it now."""
-    left = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{12}\.tmp")
     for entry in path.parent.iterdir():
-        if left.fullmatch(entry.name):
+        if is_temporary(entry, path.name):
             entry.unlink(missing_ok=True)
+
+
+def is_temporary(entry: Path, name: str) -> bool:
+    """Whether it is the temporary file of a writer of ``name``."""
+    return re.fullmatch(re.escape(f".{name}.") + r"[0-9a-f]{12}\.tmp", entry.name) is not None
 
 
 def write_synced(path: Path, content: bytes) -> None:

@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from lamperti._errors import DependencyError
@@ -13,10 +14,10 @@ from lamperti.api import embed
 from lamperti.data.files import atomic_write
 from lamperti.diagnostics import Diagnostics, Effort, diagnose
 from lamperti.report import sections
-from lamperti.report._page import page
+from lamperti.report._page import GENERATOR, page
 from lamperti.results import FitResult
 
-__all__ = ["render", "write_report"]
+__all__ = ["is_report", "render", "write_report"]
 
 _EMBEDDED = 1000  # samples of the series that is shown in the phase space
 
@@ -51,6 +52,12 @@ def write_report(
     found = diagnose(result, data, effort=effort or Effort(), seed=seed)
     atomic_write(path, render(result, found, title=title, origin=origin or {}, script=script).encode())
     return found
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a report of ours."""
+    with path.open("rb") as file:
+        return GENERATOR.encode() in file.read(1000)
 
 
 def render(

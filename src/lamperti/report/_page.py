@@ -94,6 +94,9 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
+GENERATOR = '<meta name="generator" content="lamperti">'
+
+
 def page(title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], script: str) -> str:
     """The whole file. ``sections``: (anchor, title, HTML); ``script``: the source of plotly.js."""
     # A closing tag in the library's own strings would end the element early; in code, the escape means the same.
@@ -111,6 +114,7 @@ def page(title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], sc
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"{GENERATOR}"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{_CSS}</style></head>\n<body><main>'

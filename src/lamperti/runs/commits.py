@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lamperti.data.files import sync_folder, write_synced
@@ -18,7 +18,7 @@ from lamperti.data.files import sync_folder, write_synced
 KEPT = 3
 _SUMS = "SHA256SUMS"
 _NAME = re.compile(r"\d{6,}")
-_HIDDEN = ".tmp"
+_HIDDEN = re.compile(r"\.\d{6,}\.[0-9a-f]{12}\.tmp")
 
 
 class DamagedCommitError(ValueError):
@@ -41,8 +41,7 @@ def commit(root: Path, files: Mapping[str, bytes]) -> Path:
         shutil.rmtree(hidden, ignore_errors=True)
         raise
     sync_folder(root)
-    for old in committed(root)[KEPT:]:
-        _remove(old)
+    _remove(committed(root)[KEPT:])
     return target
 
 
@@ -57,8 +56,7 @@ def committed(root: Path) -> list[Path]:
 def read_commit(path: Path) -> dict[str, bytes]:
     """The files of a commit. Raises `DamagedCommitError` unless all are as they were written."""
     try:
-        lines = (path / _SUMS).read_text(encoding="ascii").splitlines()
-        sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        sums = _sums(path)
         if {entry.name for entry in path.iterdir()} != {*sums, _SUMS}:
             raise DamagedCommitError(f"{path} lacks files, or has others")
         files = {name: (path / name).read_bytes() for name in sums}
@@ -73,23 +71,37 @@ def read_commit(path: Path) -> dict[str, bytes]:
 def sweep(root: Path) -> None:
     """Remove what commits that were cut short have left."""
     for entry in root.iterdir() if root.is_dir() else ():
-        if entry.name.startswith(".") and entry.name.endswith(_HIDDEN):
+        if _HIDDEN.fullmatch(entry.name):
             shutil.rmtree(entry, ignore_errors=True)
 
 
 def clear(root: Path) -> None:
     """Remove all commits."""
-    for old in reversed(committed(root)):
-        _remove(old)
+    _remove(reversed(committed(root)))
     sweep(root)
 
 
-def _remove(path: Path) -> None:
-    """Take the name away first, so that no half of a commit ever has one."""
-    hidden = _hidden(path)
-    os.rename(path, hidden)
-    shutil.rmtree(hidden, ignore_errors=True)  # what is left is swept when the run is opened next
+def _remove(commits: Iterable[Path]) -> None:
+    """Take the name away first, so that no half of a commit ever has one. What is no commit of ours stays."""
+    for path in filter(_is_ours, commits):
+        hidden = _hidden(path)
+        os.rename(path, hidden)
+        shutil.rmtree(hidden, ignore_errors=True)  # what is left is swept when the run is opened next
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a folder holds nothing but files that its checksums list."""
+    try:
+        ours = {*_sums(path), _SUMS}
+        return not path.is_symlink() and all(entry.is_file() and entry.name in ours for entry in path.iterdir())
+    except (OSError, ValueError):
+        return False
+
+
+def _sums(path: Path) -> dict[str, str]:
+    lines = (path / _SUMS).read_text(encoding="ascii").splitlines()
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 def _hidden(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}{_HIDDEN}")
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")

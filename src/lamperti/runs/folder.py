@@ -5,16 +5,16 @@ history.jsonl       records and events, a line each
 checkpoints/        the last commits: where training stood
 model.safetensors   the model, once training ended or was interrupted
 figures/            drawn by the command line when training has ended
+manifest.json       the files that lamperti wrote here: only they are ever replaced or deleted
 lock                held while a process works on the run
 """
 
-import hashlib
 import json
 import os
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from safetensors.numpy import save as to_bytes
 
 from lamperti._errors import ConfigError, LampertiWarning, RunError, TrainingError
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.files import as_path, atomic_write, sweep_temporary
+from lamperti.data.files import as_path, atomic_write, is_temporary, sweep_temporary
 from lamperti.data.series import Series
 from lamperti.io import MODEL_NAME, RUN_CONFIG, write_model
 from lamperti.model import LatentSDE
@@ -33,14 +33,20 @@ from lamperti.results import Config, FitResult
 from lamperti.runs.commits import KEPT, DamagedCommitError, clear, commit, committed, read_commit, sweep
 from lamperti.runs.fingerprint import check_same_data, fingerprint, versions
 from lamperti.runs.lines import history_lines
-from lamperti.runs.lock import locked
+from lamperti.runs.lock import is_lock, locked
+from lamperti.runs.manifest import MANIFEST, claim, enlist, listed, refuse_strangers, remove_listed, start_manifest
+from lamperti.runs.sealed import SCHEMA, read_config, says_run, sealed
 from lamperti.train.arrays import named
 from lamperti.train.history import History
 from lamperti.train.position import Position, restore
 
 CONFIG, HISTORY, CHECKPOINTS, FIGURES, LOCK = RUN_CONFIG, "history.jsonl", "checkpoints", "figures", "lock"
-PROBE = ".probe"
-_SCHEMA = 1
+PROBE = ".lamperti.probe"
+_PASSING = (CONFIG, HISTORY, MODEL_NAME, MANIFEST, PROBE)  # written by way of temporary files
+KIND = "run"  # of the folder, in its manifest
+_OWN = (CONFIG, HISTORY, MODEL_NAME, LOCK)
+_PICTURES = (f"{FIGURES}/{name}.png" for name in ("phase_space", "forecast", "drift", "training"))
+_BEFORE_MANIFESTS = (*_OWN, "config.toml", "history.csv", *_PICTURES)  # what older runs wrote
 _STATES_A_COMMIT = 4  # the model, Adam's two averages, the best model: each about as large as the model
 _SPARE_BYTES = 2**20
 
@@ -65,13 +71,13 @@ class RunFolder:
     def begin(
         self, config: Config, series: Sequence[Series], model: LatentSDE, origin: Mapping[str, Any] | None
     ) -> None:
-        """Make this the folder of a new run, of a model of this size; what an older run left is removed."""
+        """Make this the folder of a new run, of a model of this size; what an older run wrote is removed."""
         from lamperti import __version__  # not yet known when this module is imported
 
         self._check_space(model)
         content = {
             "format": "lamperti-run",
-            "schema": _SCHEMA,
+            "schema": SCHEMA,
             "version": __version__,
             "versions": versions(),
             "model": config.model.model_dump(mode="json"),
@@ -81,12 +87,10 @@ class RunFolder:
         }
         with _explained(self.path):
             clear(self.path / CHECKPOINTS)
-            for name in (MODEL_NAME, HISTORY):
-                (self.path / name).unlink(missing_ok=True)
-            for figure in (self.path / FIGURES).glob("*.png"):
-                figure.unlink()
+            remove_listed(self.path, KIND, keep=(CONFIG, LOCK, MANIFEST))
+            start_manifest(self.path, KIND, _OWN)
             (self.path / CHECKPOINTS).mkdir(exist_ok=True)
-            atomic_write(self.path / CONFIG, _sealed(content))
+            atomic_write(self.path / CONFIG, sealed(content))
         self._content = content
 
     def check_data(self, series: Sequence[Series]) -> None:
@@ -154,7 +158,8 @@ class RunFolder:
 
 @contextmanager
 def new_run(path: str | os.PathLike, *, overwrite: bool) -> Iterator[RunFolder]:
-    """Hold a folder for a new run. When nothing is committed to a folder that was made here, it vanishes."""
+    """Hold a folder for a new run: a new one, an empty one, or with ``overwrite`` that of a run. When nothing is
+    committed to a new or an empty one, it is left as it was."""
     folder = as_path(path, ConfigError).absolute()
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; a run needs a folder.")
@@ -162,19 +167,48 @@ def new_run(path: str | os.PathLike, *, overwrite: bool) -> Iterator[RunFolder]:
         raise ConfigError(f"the folder {folder.parent} does not exist. Create it, or choose another place.")
     with _explained(folder):
         made = not folder.exists()
+        if not made and not is_run(folder):
+            refuse_strangers(folder, "the folder of a run", (e for e in folder.iterdir() if not _is_beginning(e)))
         folder.mkdir(exist_ok=True)
     try:
         with ExitStack() as stack:
             with _explained(folder):
                 stack.enter_context(locked(folder / LOCK))
+            fresh = not is_run(folder)  # looked at only now, when nobody else can begin one
+            try:
                 if not overwrite:
                     _refuse_run(folder)
-                _prepare(folder)
-            yield RunFolder(folder)
+                with _explained(folder):
+                    _adopt(folder)
+                    _prepare(folder)
+                yield RunFolder(folder)
+            except BaseException:
+                if fresh and not committed(folder / CHECKPOINTS):
+                    _forget(folder)
+                raise
     except BaseException:
-        if made and not committed(folder / CHECKPOINTS):
-            shutil.rmtree(folder, ignore_errors=True)
+        if made:
+            with suppress(OSError):  # it is not empty: somebody else has put something there
+                folder.rmdir()
         raise
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder is that of a run, finished, damaged or just begun."""
+    return listed(folder, KIND) is not None or says_run(folder)
+
+
+def claim_in_run(folder: Path, *names: str) -> None:
+    """Put names on the list of what lamperti wrote, before files are written under them. Raises `RunError` where
+    somebody else's file has the name, and OSError."""
+    _adopt(folder)
+    claim(folder, KIND, *names)
+
+
+def enlist_in_run(folder: Path, *names: str) -> None:
+    """The same where the user chose the name, and with it to replace what has it. Raises OSError."""
+    _adopt(folder)
+    enlist(folder, KIND, *names)
 
 
 @contextmanager
@@ -183,38 +217,16 @@ def unfinished_run(path: str | os.PathLike) -> Iterator[RunFolder]:
     folder = as_path(path, ConfigError).absolute()
     if not (folder / CONFIG).is_file():
         raise RunError(f"{folder} is not the folder of a run: it has no {CONFIG}. Start one with fit.")
+    if not is_run(folder):  # before anything is written to it
+        raise RunError(f"{folder} is not the folder of a run: its {CONFIG} is another program's, or damaged.")
     with ExitStack() as stack:
         with _explained(folder):
             stack.enter_context(locked(folder / LOCK))
             content = read_config(folder)
+            _adopt(folder)
             _prepare(folder)
         _warn_of_versions(content["versions"])
         yield RunFolder(folder, content)
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of a run. Raises `RunError` unless it is as it was written."""
-    try:
-        sealed = json.loads((folder / CONFIG).read_bytes())
-        content = sealed["run"]
-        intact = sealed["sha256"] == _checksum(content) and content["format"] == "lamperti-run"
-    except OSError as error:
-        raise RunError(f"{folder / CONFIG} cannot be read ({error.strerror}).") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        intact = False
-    if not intact:
-        raise RunError(f"{folder / CONFIG} is damaged or was edited. Start a new run.")
-    if content["schema"] > _SCHEMA:
-        raise RunError(f"{folder} was written by lamperti {content['version']}. Install a newer lamperti.")
-    return content
-
-
-def _sealed(content: Mapping[str, Any]) -> bytes:
-    return json.dumps({"sha256": _checksum(content), "run": content}, indent=1, allow_nan=False).encode()
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def _refuse_run(folder: Path) -> None:
@@ -234,9 +246,31 @@ def _prepare(folder: Path) -> None:
     place = folder / PROBE
     atomic_write(place, b"probe")
     place.unlink()
-    for name in (CONFIG, HISTORY, MODEL_NAME, PROBE):
+    for name in _PASSING:
         sweep_temporary(folder / name)
     sweep(folder / CHECKPOINTS)
+
+
+def _is_beginning(entry: Path) -> bool:
+    """Whether it is what a process leaves that begins a run just now, or was killed when it did."""
+    if entry.name == LOCK:
+        return is_lock(entry)
+    return entry.name == PROBE or any(is_temporary(entry, name) for name in _PASSING)
+
+
+def _forget(folder: Path) -> None:
+    """Remove what was begun; whatever somebody else has put there meanwhile stays."""
+    with suppress(OSError, RunError):
+        if (folder / CHECKPOINTS).is_dir():
+            (folder / CHECKPOINTS).rmdir()
+        remove_listed(folder, KIND, keep=(LOCK,))
+        (folder / LOCK).unlink(missing_ok=True)
+
+
+def _adopt(folder: Path) -> None:
+    """Give a run of a version that kept no list its list."""
+    if listed(folder, KIND) is None and says_run(folder):
+        start_manifest(folder, KIND, _BEFORE_MANIFESTS)
 
 
 def _warn_of_versions(before: Mapping[str, str]) -> None:

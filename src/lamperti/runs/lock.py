@@ -49,6 +49,14 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_lock(path: Path) -> bool:
+    """Whether a file is a lock of ours: empty, or with a note of who holds it."""
+    try:
+        return path.is_file() and not path.is_symlink() and (not path.stat().st_size or bool(_read(path.read_bytes())))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def _self() -> dict[str, str | int]:
     return {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
 
@@ -56,10 +64,14 @@ def _self() -> dict[str, str | int]:
 def _holder(descriptor: int) -> str:
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
-        note = json.loads(os.read(descriptor, 1000))
-        return f"process {int(note['pid'])} on {note['host']!s} (since {note['since']!s})"
+        return _read(os.read(descriptor, 1000))
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
+
+
+def _read(content: bytes) -> str:
+    note = json.loads(content)
+    return f"process {int(note['pid'])} on {note['host']!s} (since {note['since']!s})"
 
 
 def _note(descriptor: int, content: bytes) -> None:
