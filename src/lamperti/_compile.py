@@ -11,6 +11,8 @@ from typing import Any
 import equinox as eqx
 import jax
 
+from lamperti._runtime import refuse_fork
+
 _WANTED = {"xla_cpu_use_fusion_emitters": False}
 
 
@@ -27,6 +29,7 @@ def compiled(fun: Callable | None = None, **options: Any) -> Any:
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
+        refuse_fork()
         return program()(*args, **kwargs)
 
     return call

@@ -51,6 +51,10 @@ class DependencyError(LampertiError, ImportError):
     """An optional library is needed and absent; the message says what to install."""
 
 
+class ForkError(LampertiError, RuntimeError):
+    """The process was forked from one that had used jax; the message says how to start workers."""
+
+
 class LampertiWarning(UserWarning):
     """Something a careful user would want to know, but that does not stop the work."""
 

@@ -15,7 +15,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from lamperti._errors import LampertiWarning
+from lamperti._errors import ForkError, LampertiWarning
 
 _MIN_POOL = 8
 
@@ -37,6 +37,32 @@ def configure() -> None:
         )
     jax.config.update("jax_enable_x64", True)
     _use_compilation_cache(jax)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_note_fork, after_in_child=_take_note)
+
+
+class _Fork:
+    """Whether this process is a copy of one in which jax had started threads, which a copy does not have."""
+
+    pending = False
+    happened = False
+
+
+def _note_fork() -> None:
+    _Fork.pending = _backend_started()
+
+
+def _take_note() -> None:
+    _Fork.happened = _Fork.happened or _Fork.pending
+
+
+def refuse_fork() -> None:
+    """Raise `ForkError` where jax would wait for ever for threads that the fork has not copied."""
+    if _Fork.happened:
+        raise ForkError(
+            "this process is a fork of one that had used lamperti (or jax) already, and jax does not work in a fork. "
+            'Start workers with multiprocessing.get_context("spawn").'
+        )
 
 
 def _backend_started() -> bool:
@@ -48,6 +74,9 @@ def _backend_started() -> bool:
 def _use_compilation_cache(jax) -> None:
     if os.environ.get("LAMPERTI_CACHE", "").lower() in {"off", "0", "no"} or jax.config.jax_compilation_cache_dir:
         return
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user whom the system does not know, as in some containers: nowhere to keep anything
+        return
     jax.config.update("jax_compilation_cache_dir", str(root / "lamperti" / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

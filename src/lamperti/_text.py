@@ -19,12 +19,12 @@ def visible(text: str) -> str:
     flow\\x1b[2J
     """
     joined = " ".join(text.split())
-    return "".join(_escape(c) if unicodedata.category(c) in _UNSEEN else c for c in joined)
+    return "".join(escape(c) if unicodedata.category(c) in _UNSEEN else c for c in joined)
 
 
 def escaped(text: str) -> str:
     """The text as it is, lines and spaces included, with what cannot be seen written out as escapes."""
-    return "".join(_escape(c) if c != "\n" and unicodedata.category(c) in _UNSEEN else c for c in text)
+    return "".join(escape(c) if c != "\n" and unicodedata.category(c) in _UNSEEN else c for c in text)
 
 
 def seen(text: str) -> str:
@@ -38,7 +38,8 @@ def seen(text: str) -> str:
     return "".join(c for c in spaced if c in _JOINERS or unicodedata.category(c) not in _COMMANDS).strip()
 
 
-def _escape(character: str) -> str:
+def escape(character: str) -> str:
+    """A character written out, as \\xe9 for é."""
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 

@@ -11,15 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamperti._errors import ConfigError, LampertiWarning, SeriesError
+from lamperti._numbers import as_count, as_seed
+from lamperti._runtime import refuse_fork
+from lamperti.data.bridging import pieces
 from lamperti.data.matching import match_channels, warn_if_far, warn_if_starved
 from lamperti.data.series import Series, as_series_list, unit_of_durations
 from lamperti.data.windows import Batch, Track, whole
-from lamperti.fitting import build, fit, part, pieces, resume
+from lamperti.fitting import build, fit, resume
 from lamperti.forecasting import Start, draw_drifts, emit, encode_context, filter_context, roll_out, smooth
 from lamperti.model import Segment
 from lamperti.results import Embedding, FitResult, Forecast, Simulation
-from lamperti.train.loop import as_segment
-from lamperti.train.memory import check_memory, path_bytes
+from lamperti.train.loop import as_segment, part
+from lamperti.train.memory import check_memory, filter_bytes, path_bytes, smoother_bytes
 
 __all__ = ["build", "embed", "fit", "forecast", "resume", "simulate"]
 
@@ -32,8 +35,14 @@ def embed(result: FitResult, series: Any) -> Embedding:
     """The state at every sample of a series, given all of the series: mean [T, D] and covariance [T, D, D]."""
     _check_fitted(result)
     one = _matching(result, series)
+    parts = pieces(one, result.scaler)
+    m = result.config.model
+    if m.smoother == "particle":
+        longest = max(len(track.y) for track, _ in parts)
+        needed = smoother_bytes(n_particles=m.n_particles, length=longest, **_sizes(result))
+        check_memory(needed, "the states of the series", "series, or a model with a smaller n_particles")
     means, covs = [], []
-    for track, rows in pieces(one, result.scaler):
+    for track, rows in parts:
         padded = as_segment(whole(*track, result.model.encoder.lead, _BUCKET))
         marginals = smooth(result.model, part(padded), key=jax.random.key(0))
         means.append(np.asarray(marginals.mean)[rows])
@@ -59,15 +68,15 @@ def forecast(
     start: "filter" runs the learned model over the context; "encoder" takes the encoder's last state (the paper).
     """
     _check_fitted(result)
-    _positive(horizon=horizon, n_samples=n_samples, n_particles=n_particles)
+    horizon, n_samples = as_count("horizon", horizon), as_count("n_samples", n_samples)
+    n_particles = max(as_count("n_particles", n_particles), n_samples)
     _check_room(result, n_samples, horizon, "the forecast", "horizon or n_samples")
+    check_memory(filter_bytes(n_particles=n_particles, **_sizes(result)), "the filter", "n_particles or n_samples")
     one = _matching(result, series)
     context = _context(pieces(one, result.scaler)[-1].track, result.model.encoder.lead)
     key_start, key_drift, key_roll, key_emit = jax.random.split(_random_key(seed), 4)
     if start == "filter":
-        begin = filter_context(
-            result.model, context, n_samples=n_samples, n_particles=max(n_particles, n_samples), key=key_start
-        )
+        begin = filter_context(result.model, context, n_samples=n_samples, n_particles=n_particles, key=key_start)
     elif start == "encoder":
         begin = encode_context(result.model, context, n_samples=n_samples, key=key_start)
     else:
@@ -95,7 +104,7 @@ def simulate(
 ) -> Simulation:
     """Free-running paths. ``start``: latent states [D] or [n_paths, D]; by default states the data went through."""
     _check_fitted(result)
-    _positive(n_steps=n_steps, n_paths=n_paths)
+    n_steps, n_paths = as_count("n_steps", n_steps), as_count("n_paths", n_paths)
     _check_room(result, n_paths, n_steps, "the simulation", "n_steps or n_paths")
     key_start, key_drift, key_roll, key_emit = jax.random.split(_random_key(seed), 4)
     x = _start_states(result, start, n_paths, key_start)
@@ -174,23 +183,12 @@ def _start_states(result: FitResult, start: Any, n_paths: int, key) -> jax.Array
     return jnp.broadcast_to(jnp.asarray(x), (n_paths, d))
 
 
-def _random_key(seed: int) -> jax.Array:
-    if not _is_whole(seed) or not 0 <= seed < 2**63:
-        raise ConfigError(f"seed must be a whole number from 0 to 2**63 - 1; got {seed!r}.")
-    return jax.random.key(int(seed))
-
-
-def _positive(**values: int) -> None:
-    for name, value in values.items():
-        if not _is_whole(value) or value < 1:
-            raise ConfigError(f"{name} must be a whole number of at least 1; got {value!r}.")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+def _random_key(seed: Any) -> jax.Array:
+    return jax.random.key(as_seed(seed))
 
 
 def _check_fitted(result: Any) -> None:
+    refuse_fork()
     if not isinstance(result, FitResult):
         raise ConfigError(
             f"a fitted model must come first; got a {type(result).__name__}. Fit one with lamperti.fit(series), or "
@@ -201,5 +199,10 @@ def _check_fitted(result: Any) -> None:
 def _check_room(result: FitResult, n_paths: int, n_steps: int, what: str, less: str) -> None:
     width = result.model.latent_dim + len(result.names)
     n_inducing = result.config.model.n_inducing
-    # Python's own integers, which do not overflow.
-    check_memory(path_bytes(n_paths=int(n_paths), n_steps=int(n_steps), width=width, n_inducing=n_inducing), what, less)
+    check_memory(path_bytes(n_paths=n_paths, n_steps=n_steps, width=width, n_inducing=n_inducing), what, less)
+
+
+def _sizes(result: FitResult) -> dict[str, int]:
+    """What the memory of one particle depends on."""
+    dynamics = result.model.dynamics
+    return {"dim": dynamics.dim, "n_inducing": len(dynamics.Z), "n_kernels": len(dynamics.kernels)}

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lamperti._errors import ConfigError, SeriesError
+from lamperti._numbers import plain
 from lamperti.data.local import open_local
 
 
@@ -21,6 +22,10 @@ class _Config(BaseModel):
                 f"options of {type(self).__name__} go by name; got {unnamed[0]!r} without one. Write for example "
                 f"{type(self).__name__}({first}={unnamed[0]!r})."
             )
+        values = {name: plain(value) for name, value in values.items()}
+        for name, field in type(self).model_fields.items():
+            if isinstance(values.get(name), bool) and field.annotation is not bool:  # True is no 1
+                raise ConfigError(f"{type(self).__name__}.{name}: input should be no truth value; got {values[name]}.")
         try:
             super().__init__(**values)
         except ValidationError as error:

@@ -6,7 +6,7 @@ committed to it at every validation.
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,21 +15,25 @@ import jax
 import numpy as np
 
 from lamperti._errors import ConfigError, RunError, TrainingError
+from lamperti._numbers import as_seed
+from lamperti._runtime import refuse_fork
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.bridging import Piece, bridge
-from lamperti.data.holding import held_out_from
+from lamperti.data.bridging import tracks
+from lamperti.data.holding import hold_out
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
 from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.forecasting import smooth
-from lamperti.model import LatentSDE, Segment
+from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
 from lamperti.train.build import build_model, choose, settings_of, skeleton
 from lamperti.train.calibrate import calibrate
-from lamperti.train.loop import Progress, Settings, Watch, as_segment, train
-from lamperti.train.memory import check_memory, step_bytes
+from lamperti.train.history import STOPPED, History, Status
+from lamperti.train.interrupts import Terminated, pass_on, termination_raised
+from lamperti.train.loop import Checkpoint, Progress, Settings, Watch, as_segment, part, train
+from lamperti.train.memory import check_training
 from lamperti.train.position import Position
 from lamperti.train.step import make_optimiser
 
@@ -47,11 +51,12 @@ _C = TypeVar("_C", ModelConfig, FitConfig)
 
 def build(data: Any, model: ModelConfig | None = None, *, seed: int = 0) -> LatentSDE:
     """The model at its start, before training: the Hankel embedding with a regressed drift."""
+    refuse_fork()
     model = _config(model, ModelConfig, "model")
     series = as_series_list(data)
     check_for_training(series)
     standard = tracks(series, Scaler.from_series(series))
-    return build_model(choose(model, standard), standard, seed=seed)
+    return build_model(choose(model, standard), standard, seed=as_seed(seed))
 
 
 def fit(
@@ -76,22 +81,27 @@ def fit(
     origin: how to read the data again, ``{"path": ..., "options": {...}}``, so that `resume` needs no data.
 
     Ctrl-C ends the iteration, commits it to the run and returns the best state so far; a second one stops at once.
+    SIGTERM does so, too, and then ends the process, or calls the handler that you have set for it.
     Raises `SeriesError`, `ConfigError`, `TrainingError`, and `RunError` when the run cannot be written.
     """
+    refuse_fork()
     model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
     walk = _prepare(as_series_list(data), model, fit)
     ask = model.latent_dim is None
     if run is None:
-        walk = _try_dimensions(walk, progress) if ask else walk
-        return _learn(walk, _start(walk), progress, watch)
-    with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
-        start = _start(walk)
-        folder.begin(walk.config, walk.series, start, origin)
-        tried = _try_dimensions(walk, progress) if ask else walk
-        if tried.config != walk.config:
-            walk, start = tried, _start(tried)
+        walk, stopped = _try_dimensions(walk, progress) if ask else (walk, None)
+        result = _learn(walk, stopped or _start(walk), progress, watch)
+    else:
+        with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
+            start = _start(walk)
             folder.begin(walk.config, walk.series, start, origin)
-        return _learn(walk, start, progress, watch, folder)
+            tried, stopped = _try_dimensions(walk, progress) if ask else (walk, None)
+            if tried.config != walk.config:
+                walk, start = tried, _start(tried)
+                folder.begin(walk.config, walk.series, start, origin)
+            result = _learn(walk, stopped or start, progress, watch, folder)
+    pass_on(result.history.status)
+    return result
 
 
 def resume(path: str | os.PathLike, data: Any = None, *, progress: Progress | None = None) -> FitResult:
@@ -101,6 +111,7 @@ def resume(path: str | os.PathLike, data: Any = None, *, progress: Progress | No
     the run says it came from. A run that is done gives its result at once.
     Raises `RunError` when there is no run, another process works on it, or the data is not that of the run.
     """
+    refuse_fork()
     with unfinished_run(path) as folder, _failures_kept(folder):
         if data is None:
             if folder.origin is None:
@@ -111,7 +122,9 @@ def resume(path: str | os.PathLike, data: Any = None, *, progress: Progress | No
         walk = _prepare(series, folder.config.model, folder.config.fit)
         blank = skeleton(walk.config.model, len(series[0].names))
         position = folder.last_position(blank, make_optimiser(walk.settings.rates))
-        return _learn(walk, position or _start(walk), progress, folder=folder)
+        result = _learn(walk, position or _start(walk), progress, folder=folder)
+    pass_on(result.history.status)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +148,30 @@ def _prepare(series: list[Series], model: ModelConfig, fit: FitConfig) -> _Walk:
     standard = tracks(series, scaler)
     config = choose(model, standard)
     rng = np.random.default_rng(fit.seed)
-    training, held_out = _hold_out(standard, fit.validation_fraction, config.window or 1, rng)
+    training, held_out = hold_out(standard, fit.validation_fraction, config.window or 1, rng)
     return _Walk(series, scaler, Config(config, fit), training, held_out)
 
 
-def _try_dimensions(walk: _Walk, progress: Progress | None) -> _Walk:
-    """With the dimension that the data suggest or one more, whichever a short training likes better.
+@dataclass(frozen=True, eq=False)
+class _Stopped:
+    """Where a training stood that a signal ended while dimensions were compared."""
+
+    position: Position
+    status: Status
+
+    def keep(self, commit: Checkpoint | None) -> tuple[LatentSDE, History]:
+        """What was learned until then; committed as what can be gone on with."""
+        at = self.position
+        at.history.status = "running"
+        if commit is not None:
+            commit(at)
+        at.history.status = self.status
+        return at.best if at.history.records else at.state.model, at.history
+
+
+def _try_dimensions(walk: _Walk, progress: Progress | None) -> tuple[_Walk, _Stopped | None]:
+    """With the dimension that the data suggest or one more, whichever a short training likes better; and, when a signal
+    ended that, what was trained until then.
 
     Two coordinates are left as they are: a third has never been better (docs/adr/0024)."""
     config = walk.config.model
@@ -148,28 +179,32 @@ def _try_dimensions(walk: _Walk, progress: Progress | None) -> _Walk:
     settings = walk.settings
     worth_it = walk.held_out and settings.max_iterations >= _WORTH_TRIALS * _TRIAL_ITERATIONS
     if dim < _LEAST_TRIED or window * n_channels <= dim or not worth_it:
-        return walk
+        return walk, None
     _tell(progress, f"comparing {dim} and {dim + 1} coordinates")
     settings = dataclasses.replace(
         settings, max_iterations=_TRIAL_ITERATIONS, max_seconds=_TRIAL_SHARE * settings.max_seconds, gauge_at=()
     )
-    scores = []
+    trials: list[tuple[float, _Walk, list[Position]]] = []
     for n in (dim, dim + 1):
         more = {"latent_dim": n, "n_components": max(config.n_components, n)}
         tried = dataclasses.replace(walk, config=Config(config.model_copy(update=more), walk.config.fit))
         model = _start(tried)
         segments, validation = _segments(tried, model.encoder.lead)
-        check_memory(_needed(tried.config, segments.length))
+        check_training(tried.config.model, tried.config.fit, segments.length)
+        at: list[Position] = []
         try:
-            _, history = train(model, segments, validation, settings)
+            _, history = train(model, segments, validation, settings, checkpoint=at.append)
         except TrainingError:  # what cannot be trained is not chosen; with the suggestion, training will say why
             continue
-        if history.status in ("interrupted", "terminated"):
-            raise KeyboardInterrupt  # nothing has been learned yet
+        trials.append((history.best_score, tried, at))
+        if history.status in STOPPED:
+            _, first, at = trials[0]
+            if not at:  # nothing has been learned yet
+                raise Terminated if history.status == "terminated" else KeyboardInterrupt
+            return first, _Stopped(at[-1], history.status)
         if history.status == "max_minutes":
-            return walk  # too early to tell
-        scores.append((history.best_score, tried))
-    return max(scores, key=lambda s: s[0])[1] if len(scores) == 2 else walk
+            return walk, None  # too early to tell
+    return max(trials, key=lambda t: t[0])[1] if len(trials) == 2 else walk, None
 
 
 def _start(walk: _Walk) -> LatentSDE:
@@ -178,31 +213,35 @@ def _start(walk: _Walk) -> LatentSDE:
 
 def _learn(
     walk: _Walk,
-    start: LatentSDE | Position,
+    start: LatentSDE | Position | _Stopped,
     progress: Progress | None,
     watch: Watch | None = None,
     folder: RunFolder | None = None,
 ) -> FitResult:
     fit = walk.config.fit
-    model = start.best if isinstance(start, Position) else start
-    segments, validation = _segments(walk, model.encoder.lead)
-    check_memory(_needed(walk.config, segments.length))
+    at = start.position if isinstance(start, _Stopped) else start
+    segments, validation = _segments(walk, (at.best if isinstance(at, Position) else at).encoder.lead)
+    check_training(walk.config.model, fit, segments.length, likelihood_of=_CALIBRATION_SAMPLES)
     commit = None if folder is None else folder.commit
-    trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
-    if fit.calibrate and history.status not in ("interrupted", "terminated"):  # who stops training wants it back soon
+    if isinstance(start, _Stopped):
+        trained, history = start.keep(commit)
+    else:
+        trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
+    if fit.calibrate and history.status not in STOPPED:  # who stops training wants it back soon
         _tell(progress, "calibrating")
         held_out = None if validation is None else as_segment(validation)
         batch = as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1)))
         try:
-            trained = calibrate(
-                trained,
-                batch,
-                held_out,
-                n_transitions=segments.n_transitions,
-                max_seconds=_CALIBRATION_SHARE * walk.settings.max_seconds,
-            )
-        except KeyboardInterrupt:  # it takes minutes, and what was trained is worth keeping
-            history.status = "interrupted"
+            with termination_raised():
+                trained = calibrate(
+                    trained,
+                    batch,
+                    held_out,
+                    n_transitions=segments.n_transitions,
+                    max_seconds=_CALIBRATION_SHARE * walk.settings.max_seconds,
+                )
+        except (KeyboardInterrupt, Terminated) as error:  # it takes minutes, and what was trained is worth keeping
+            history.status = "terminated" if isinstance(error, Terminated) else "interrupted"
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))
@@ -236,17 +275,6 @@ def _segments(walk: _Walk, lead: int) -> tuple[SegmentSet, Batch | None]:
     return segments, segment(held_out, length, lead).cover(_VALIDATION_SEGMENTS) if held_out else None
 
 
-def _needed(config: Config, length: int) -> int:
-    m, fit = config.model, config.fit
-    return step_bytes(
-        batch_size=fit.batch_size,
-        length=length,
-        n_paths=max(fit.n_samples, m.n_particles if m.smoother == "particle" else 0),
-        n_inducing=m.n_inducing,
-        n_kernels=1 if m.shared_kernel else m.latent_dim or 1,
-    )
-
-
 @contextmanager
 def _failures_kept(folder: RunFolder) -> Iterator[None]:
     """The events that led to a stop stay in the run."""
@@ -263,26 +291,6 @@ def _config(given: _C | None, kind: type[_C], name: str) -> _C:
     return kind() if given is None else given
 
 
-def tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
-    """All series in the model's units, in pieces without long gaps."""
-    return [piece.track for one in series for piece in pieces(one, scaler)]
-
-
-def pieces(series: Series, scaler: Scaler) -> list[Piece]:
-    """A series in the model's units, its gaps bridged or cut."""
-    return bridge(Track(np.nan_to_num(scaler.values(series.values)), series.mask, scaler.steps(series.steps)))
-
-
-def _hold_out(
-    tracks: list[Track], fraction: float, window: int, rng: np.random.Generator
-) -> tuple[list[Track], list[Track]]:
-    """Training and validation."""
-    first = held_out_from([t.mask for t in tracks], fraction, window, rng)
-    seen = [(t, first.get(i, len(t.y))) for i, t in enumerate(tracks)]
-    training = [Track(t.y[:k], t.mask[:k], t.dt[: k - 1]) for t, k in seen if k]
-    return training, [Track(*(a[k:] for a in tracks[i])) for i, k in first.items()]
-
-
 def _visited(model: LatentSDE, batch: Batch, *, seed: int) -> np.ndarray:
     """States that the training data went through: smoothed means, thinned."""
     lead = model.encoder.lead
@@ -291,8 +299,3 @@ def _visited(model: LatentSDE, batch: Batch, *, seed: int) -> np.ndarray:
     linked = np.concatenate([batch.link[:, lead:], np.zeros((len(batch.y), 1), bool)], axis=1)
     x = np.concatenate(means)[linked.reshape(-1)]
     return x[np.linspace(0, len(x) - 1, min(len(x), _KEPT_STATES)).astype(int)]
-
-
-def part(batch: Segment, i: int = 0) -> Segment:
-    """One segment of a batch."""
-    return jax.tree.map(lambda a: a[i], batch)

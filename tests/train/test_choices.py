@@ -5,7 +5,7 @@ import pytest
 
 import lamperti as lp
 from lamperti.data import Track
-from lamperti.fitting import _hold_out
+from lamperti.data.holding import hold_out
 from lamperti.train.build import choose
 
 
@@ -19,7 +19,7 @@ def lengths(tracks):
 
 
 def held(tracks, fraction, window=5, seed=0):
-    training, held_out = _hold_out(tracks, fraction, window, np.random.default_rng(seed))
+    training, held_out = hold_out(tracks, fraction, window, np.random.default_rng(seed))
     for t in [*training, *held_out]:
         assert len(t.mask) == len(t.y) == len(t.dt) + 1
     return lengths(training), lengths(held_out)
@@ -55,7 +55,7 @@ def test_the_only_long_series_is_never_held_out_whole(seed):
 def test_the_only_series_with_a_channel_is_never_held_out_whole(seed):
     y, mask, dt = track(60, 2)
     lacking = Track(y, mask & [True, False], dt)
-    training, _ = _hold_out([lacking, lacking, Track(y, mask, dt)], 0.3, 5, np.random.default_rng(seed))
+    training, _ = hold_out([lacking, lacking, Track(y, mask, dt)], 0.3, 5, np.random.default_rng(seed))
     assert np.any([t.mask.any(axis=0) for t in training], axis=0).all()
 
 

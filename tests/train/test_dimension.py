@@ -19,7 +19,7 @@ def trials(monkeypatch):
     """The dimensions that are tried, with these scores; training itself is left out."""
     tried = []
 
-    def train(model, segments, validation, settings):
+    def train(model, segments, validation, settings, *, checkpoint):
         tried.append((model.latent_dim, settings.max_iterations, settings.gauge_at))
         score = train.scores[model.latent_dim]
         if isinstance(score, Exception):

@@ -14,6 +14,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError
 import lamperti
 from lamperti._errors import ConfigError, LampertiError, LampertiWarning, SeriesError, TrainingError
 from lamperti._text import visible
+from lamperti.cli._ascii import drawable
 from lamperti.cli._say import quietly
 from lamperti.cli._source import as_flags
 from lamperti.cli.bench import bench
@@ -25,6 +26,7 @@ from lamperti.cli.info import info
 from lamperti.cli.report import evaluate, report
 from lamperti.cli.runs import export, resume
 from lamperti.cli.use import embed, forecast, simulate
+from lamperti.train.interrupts import Terminated, termination_raised
 
 app = App(
     name="lamperti",
@@ -44,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     tokens = list(sys.argv[1:] if argv is None else argv)
     debug, quiet = "--debug" in tokens, "--quiet" in tokens
     tokens = [token for token in tokens if token not in ("--debug", "--quiet")]
-    with warnings.catch_warnings(), quietly(quiet):
+    with warnings.catch_warnings(), quietly(quiet), drawable(sys.stdout, sys.stderr), termination_raised():
         warnings.showwarning = _show_warning
         try:
             return app(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0
@@ -52,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _explain(error, _exit_code(error), debug)
         except KeyboardInterrupt as error:
             return _explain(error, 130, debug)
+        except Terminated as error:
+            return _explain(error, 143, debug)
         except Exception as error:  # a fault of ours: still one sentence, and the way to tell us of it
             return _explain(error, 1, debug)
 
@@ -65,7 +69,7 @@ def _exit_code(error: Exception) -> int:
 def _explain(error: BaseException, code: int, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | Terminated):
         message = str(error) or "interrupted; nothing was written."
     elif isinstance(error, LampertiError | CycloptsError | OSError):
         message = str(error)

@@ -4,12 +4,15 @@ One step of the equation is an Euler step, good over about a sampling step. A lo
 were not observed, so that the dynamics carry the state across as they do where a value is missing.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from lamperti._typing import Int
+from lamperti.data.scaling import Scaler
+from lamperti.data.series import Series
 from lamperti.data.windows import Track
 
 LONGEST_STEP = 2.0  # in the unit of time, the median step
@@ -21,6 +24,16 @@ class Piece(NamedTuple):
 
     track: Track
     rows: Int[np.ndarray, " T"]
+
+
+def tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
+    """All series in the model's units, in pieces without long gaps."""
+    return [piece.track for one in series for piece in pieces(one, scaler)]
+
+
+def pieces(series: Series, scaler: Scaler) -> list[Piece]:
+    """A series in the model's units, its gaps bridged or cut."""
+    return bridge(Track(np.nan_to_num(scaler.values(series.values)), series.mask, scaler.steps(series.steps)))
 
 
 def bridge(track: Track) -> list[Piece]:

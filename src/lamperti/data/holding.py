@@ -5,8 +5,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lamperti._typing import Bool
+from lamperti.data.windows import Track
 
 _LEAST = 8  # samples that an end must have to be held out
+
+
+def hold_out(
+    tracks: Sequence[Track], fraction: float, window: int, rng: np.random.Generator
+) -> tuple[list[Track], list[Track]]:
+    """Training and validation."""
+    first = held_out_from([t.mask for t in tracks], fraction, window, rng)
+    seen = [(t, first.get(i, len(t.y))) for i, t in enumerate(tracks)]
+    training = [Track(t.y[:k], t.mask[:k], t.dt[: k - 1]) for t, k in seen if k]
+    return training, [Track(*(a[k:] for a in tracks[i])) for i, k in first.items()]
 
 
 def held_out_from(

@@ -7,7 +7,10 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from lamperti._errors import ConfigError
+from lamperti._numbers import as_count
 from lamperti.data.numerals import Marks
 
 MAX_BYTES = 2**31
@@ -121,8 +124,7 @@ class ReadOptions:
                 raise ConfigError(f"{name} must be one character; got {mark!r}.")
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             raise ConfigError(f"decimal and thousands cannot both be {self.thousands!r}.")
-        if not isinstance(self.max_bytes, int) or self.max_bytes < 1:
-            raise ConfigError(f"max_bytes must be a whole number of bytes; got {self.max_bytes!r}.")
+        as_count("max_bytes", self.max_bytes)
         self.declared  # noqa: B018 - refuses what cannot be understood now, before a file is opened
 
     def _check_units(self) -> None:
@@ -145,7 +147,7 @@ class ReadOptions:
         for entry in entries or list(self.missing):
             if isinstance(entry, str) and entry in ("refuse", "nan", ""):
                 nan |= entry != "refuse"
-            elif isinstance(entry, (str, int, float)) and not isinstance(entry, bool):
+            elif isinstance(entry, (str, int, float, np.integer)) and not isinstance(entry, bool):
                 tokens.append(str(entry))
                 try:
                     numbers.append(float(entry))

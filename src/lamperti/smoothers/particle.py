@@ -28,7 +28,7 @@ from lamperti.math.gaussian import LOG_2PI, log_density
 from lamperti.math.resampling import effective_sample_size, pick, systematic
 from lamperti.smoothers._chain import update, valid_steps
 
-_MARGINAL_PATHS = 256
+MARGINAL_PATHS = 256
 
 
 class Cloud(NamedTuple):
@@ -132,7 +132,7 @@ class ParticleChain(AbstractChain):
         return self.log_z
 
     def _paths(self) -> PathSamples:
-        return self.sample(max(_MARGINAL_PATHS, self.mu.shape[1]), key=self.key)
+        return self.sample(max(MARGINAL_PATHS, self.mu.shape[1]), key=self.key)
 
     def _simulate_back(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "T S D"]:
         """Paths through the filter's particles."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal["running", "max_iterations", "max_minutes", "patience", "interrupted", "terminated"]
+STOPPED = ("interrupted", "terminated")  # by a signal: Ctrl-C, SIGTERM
 EventKind = Literal["refused step", "shortened step", "rollback", "raised jitter"]
 
 _SHORT_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}  # JSON itself has no such numbers

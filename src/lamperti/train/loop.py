@@ -21,7 +21,7 @@ from lamperti.model import LatentSDE, Segment
 from lamperti.objective import ElboTerms
 from lamperti.train.gauge import gauge_move
 from lamperti.train.history import History, Record, Status
-from lamperti.train.interrupts import Interrupts
+from lamperti.train.interrupts import Interrupts, Terminated
 from lamperti.train.position import Position
 from lamperti.train.schedule import Schedule
 from lamperti.train.step import (
@@ -198,10 +198,10 @@ def train(
     with Interrupts() as interrupts, while_training:
         try:
             history.status = _loop(run, interrupts, progress, watch, checkpoint)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Terminated) as error:
             if interrupts.asked:  # the second: at once
                 raise
-            history.status = "interrupted"
+            history.status = "terminated" if isinstance(error, Terminated) else "interrupted"
     history.seconds = run.elapsed
     return run.learned(), history
 
@@ -270,3 +270,8 @@ def _copy(model: LatentSDE) -> LatentSDE:
 
 def as_segment(batch: Batch) -> Segment:
     return Segment(*(jnp.asarray(a) for a in batch))
+
+
+def part(batch: Segment, i: int = 0) -> Segment:
+    """One segment of a batch."""
+    return jax.tree.map(lambda a: a[i], batch)

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import expm
 
 from lamperti._errors import CapabilityError, ConfigError
+from lamperti._numbers import as_seed, as_whole
 from lamperti._typing import Float
 from lamperti.data.series import Series
 
@@ -138,12 +139,13 @@ def simulate(
 
     The states do not depend on the observation noise: both have a random stream of their own.
     """
+    n_series, n_samples = as_whole("n_series", n_series), as_whole("n_samples", n_samples)
     if n_series < 1 or n_samples < 2 or observation_noise < 0:
         raise ConfigError(
             "a simulation needs n_series >= 1, n_samples >= 2 and observation_noise >= 0; got "
             f"{n_series}, {n_samples} and {observation_noise}."
         )
-    path_rng, noise_rng = np.random.default_rng(seed).spawn(2)
+    path_rng, noise_rng = np.random.default_rng(as_seed(seed)).spawn(2)
     x = system.initial(n_series, path_rng)
     advance = system.stepper(dt, substeps)
     for _ in range(math.ceil(system.burn_in / dt)):

@@ -1,0 +1,41 @@
+"""Whole numbers as users give them: Python's or NumPy's, but no truth values and no fractions."""
+
+from typing import Any
+
+import numpy as np
+
+from lamperti._errors import ConfigError
+
+_MOST_SEED = 2**63 - 1
+
+
+def as_whole(name: str, value: Any, least: int | None = None) -> int:
+    """``value`` as Python's own integer, which does not overflow. Raises `ConfigError`, which calls it ``name``."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least):
+        at_least = "" if least is None else f" of at least {least}"
+        raise ConfigError(f"{name} must be a whole number{at_least}; got {value!r}.")
+    return int(value)
+
+
+def as_count(name: str, value: Any) -> int:
+    """The same for a number of things, of which there is at least one."""
+    return as_whole(name, value, 1)
+
+
+def as_seed(value: Any) -> int:
+    """The same for the seed of something random."""
+    try:
+        seed = as_whole("seed", value, 0)
+    except ConfigError:
+        seed = -1
+    if not 0 <= seed <= _MOST_SEED:
+        raise ConfigError(f"seed must be a whole number from 0 to 2**63 - 1; got {value!r}.")
+    return seed
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy, also within a list or a tuple, as Python's own; anything else as it is."""
+    if isinstance(value, np.integer | np.floating | np.bool_):
+        return value.item()
+    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
