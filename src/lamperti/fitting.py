@@ -43,8 +43,7 @@ _CALIBRATION_SAMPLES = 24_000
 _LEAST_TRIED = 3  # coordinates, from which on one more is tried
 _TRIAL_ITERATIONS = 150
 _WORTH_TRIALS = 4  # trainings that are shorter than so many trials do without
-# Of a time limit, what each trial and calibration may take on top.
-_TRIAL_SHARE, _CALIBRATION_SHARE = 0.2, 0.4
+_TRIAL_SHARE, _CALIBRATION_SHARE = 0.2, 0.4  # of a time limit, what each trial and calibration may take on top
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
 

@@ -28,7 +28,7 @@ from lamperti._schema import AXES, SCHEMA, added_arrays, migrated
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data._checks import as_names
 from lamperti.data.files import as_path, atomic_write
-from lamperti.data.scaling import Scaler
+from lamperti.data.scaling import LONGEST, SHORTEST, Scaler
 from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
 from lamperti.train.arrays import Arrays, copied, filled, is_array, named
@@ -43,6 +43,8 @@ _MOST_SAID = 200  # characters of what is wrong with a header, which may be as l
 # logarithms come on top.
 _POSITIVE = {"scaler.scale", "model.dynamics.jitter", "model.emission.noise"}
 _POSITIVE |= {f"model.dynamics.{part}.{name}" for part in ("q", "prior") for name in ("shape", "rate")}
+_LARGEST, _FURTHEST_STATE = 1e100, 1e6  # states are of the order of one; what is far beyond would overflow later
+_MOST_CHANNELS = 10_000
 _ROUNDING = 1e-6  # of the largest entry of a symmetric matrix
 _HISTORY = TypeAdapter(History)
 
@@ -133,7 +135,7 @@ def _read(file: Path) -> FitResult:
         try:
             content = migrated(content)
             config = Config(ModelConfig(**content["model"]), FitConfig(**content["fit"]))
-            names = as_names(_texts(content["names"]), len(content["names"]))
+            names = as_names(_texts(content["names"]), _number_of_channels(opened, content["names"]))
             blank = _skeleton(config.model, len(names), _of_type(bool, content["realised"]))
             history = _history(content["history"])
             time_unit = float(_of_type((int, float), content["time_unit"]))
@@ -152,8 +154,8 @@ def _read(file: Path) -> FitResult:
         raise ModelFileError("the checksum does not match: the file was changed or damaged. Copy or save it again.")
     arrays |= added
     _check_values(arrays, config.model, len(names))
-    if not (0.0 < time_unit < math.inf):
-        raise ModelFileError(f"its time unit is {time_unit}, which is not a positive number.")
+    if not SHORTEST <= time_unit <= LONGEST:
+        raise ModelFileError(f"its time unit is {time_unit}, which is no step of time.")
     model = filled(blank, arrays, "model")
     scaler = Scaler(arrays["scaler.shift"], arrays["scaler.scale"], time_unit)
     return FitResult(model, history, config, scaler, names, arrays["states"], **labels)
@@ -181,6 +183,14 @@ def _content(metadata: Mapping[str, str]) -> dict[str, Any]:
             f"formats up to {SCHEMA}. Install a newer lamperti."
         )
     return content
+
+
+def _number_of_channels(opened: Any, names: Any) -> int:
+    """As the arrays have it: looked at first, because names may be made up in any number."""
+    n_channels = math.prod(opened.get_slice("scaler.shift").get_shape())
+    if not 0 < n_channels <= _MOST_CHANNELS or len(_of_type(list, names)) != n_channels:
+        raise ValueError(f"{len(names)} names for {n_channels} channels; {_MOST_CHANNELS} are the most")
+    return n_channels
 
 
 def _of_type(kind: Any, value: Any) -> Any:
@@ -239,6 +249,9 @@ def _check_values(arrays: Arrays, config: ModelConfig, n_channels: int) -> None:
         with np.errstate(over="ignore"):
             value = np.exp(array) if name in constrained else array
         fault = "finite" if not np.isfinite(value).all() else ""
+        furthest = _FURTHEST_STATE if name == "states" else _LARGEST
+        if not name.startswith("scaler.") and not (np.abs(value) <= furthest).all():
+            fault = fault or "numbers of a model: they are far too large"
         if name.removesuffix(".raw") in positive and not (value > 0).all():
             fault = fault or "positive"
         if name == "model.dynamics.q.prec" and not fault:

@@ -17,6 +17,9 @@ _LARGEST = np.finfo(np.float64).max / 4
 _SMALLEST = 4 / np.finfo(np.float64).max
 
 
+SHORTEST, LONGEST = 1e-100, 1e100  # steps of time: beyond, rates of change overflow
+
+
 @dataclass(frozen=True, eq=False)
 class Scaler:
     """The map between the user's units and the model's."""
@@ -33,7 +36,10 @@ class Scaler:
             for p, name in enumerate(series[0].names)
         ]
         shift, scale = np.array(moments).T
-        return cls(shift, scale, float(np.median(np.concatenate([s.steps for s in series]))))
+        step = float(np.median(np.concatenate([s.steps for s in series])))
+        if not SHORTEST <= step <= LONGEST:
+            raise SeriesError(f"the median step of the times is {step:.3g}, which is beyond all units. Change theirs.")
+        return cls(shift, scale, step)
 
     def values(self, y: Float[np.ndarray, "*K P"]) -> Float[np.ndarray, "*K P"]:
         """Values in the model's units; NaN stays NaN."""
