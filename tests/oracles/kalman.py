@@ -87,3 +87,18 @@ def _filter(model: LinearModel) -> tuple[list, list, float]:
 
 def _entropy(cov: np.ndarray) -> float:
     return 0.5 * np.linalg.slogdet(2 * np.pi * np.e * cov)[1]
+
+
+def future(m: np.ndarray, P: np.ndarray, F: np.ndarray, b: np.ndarray, Q: np.ndarray, horizon: int) -> tuple:
+    """Mean [H D] and covariance [H D, H D] of the next states, one after the other, from x ~ N(m, P)."""
+    d = len(m)
+    means, cov = [], np.zeros((horizon * d, horizon * d))
+    for h in range(horizon):
+        m, P = F @ m + b, F @ P @ F.T + Q
+        means.append(m)
+        ahead = P
+        for k in range(h, horizon):
+            rows, columns = slice(k * d, (k + 1) * d), slice(h * d, (h + 1) * d)
+            cov[rows, columns], cov[columns, rows] = ahead, ahead.T
+            ahead = F @ ahead
+    return np.concatenate(means), cov
