@@ -62,6 +62,14 @@ def test_a_forecast_is_a_table_of_moments_and_a_dataset_of_futures():
     np.testing.assert_array_equal(data["samples"].sel(channel="b"), f.samples[..., 1])
 
 
+def test_an_interval_leaves_out_equal_tails_and_the_sd_is_that_of_a_sample():
+    samples = np.random.default_rng(0).permutation(101.0 * np.arange(101))[:, None, None] / 101.0
+    f = lp.Forecast(samples, samples, np.arange(1.0), ("a",), 1.0)
+    assert [float(end[0, 0]) for end in f.interval(0.9)] == pytest.approx([5.0, 95.0])
+    assert [float(end[0, 0]) for end in f.interval(0.5)] == pytest.approx([25.0, 75.0])
+    assert float(f.sd[0, 0]) == pytest.approx(np.sqrt(np.sum((np.arange(101) - 50.0) ** 2) / 100))
+
+
 @pytest.mark.parametrize("q", [1.5, -0.1, [0.5, 2.0], float("nan"), "half", None])
 def test_a_quantile_that_is_no_share_is_refused(q):
     with pytest.raises(lp.ConfigError, match="between 0 and 1"):

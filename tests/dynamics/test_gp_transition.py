@@ -70,6 +70,14 @@ def _conditional_variance(dynamics, i, x):
     return A @ np.linalg.inv(dynamics.q.prec[i]) @ A
 
 
+def test_two_inducing_inputs_at_one_place_leave_the_drift_finite():
+    """That is what the jitter is for: k(Z, Z) has no inverse there."""
+    Z = np.array([[0.3, -0.5], [0.3, -0.5], [1.0, 0.2]])
+    transition = small_dynamics(Z=Z, jitter=1e-6).condition()
+    assert np.isfinite(transition.drift(jnp.asarray([0.1, 0.2]))).all()
+    assert np.all(transition.drift_variance(jnp.asarray([0.1, 0.2])) > 0)
+
+
 def test_the_order_of_transitions_does_not_matter():
     dynamics, path = small_dynamics(SEPARATE), fixed_path(15)
     order = np.random.default_rng(0).permutation(15)

@@ -1,5 +1,6 @@
 """The contract checks pass what is right and refuse what is wrong."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -49,6 +50,20 @@ def emission():
 )
 def test_encoders_keep_their_contract(encoder):
     check_encoder(encoder, N_CHANNELS)
+
+
+def test_the_recurrent_part_of_every_state_ends_at_its_own_sample():
+    """Without the skip, so that only the convolution and the recurrent network speak."""
+    made = ConvGRU(skip(), N_CHANNELS, lag=2, delays=3, key=jax.random.key(0))
+    head = eqx.nn.MLP(64, DIM, 8, 1, key=jax.random.key(1))
+    made = eqx.tree_at(lambda e: (e.mean_head, e.skip.weight), made, (head, jnp.zeros_like(made.skip.weight)))
+    n = 4
+    y = jax.random.normal(jax.random.key(2), (made.lead + n, N_CHANNELS))
+    mask, dt = jnp.ones(y.shape, dtype=bool), jnp.ones(len(y) - 1)
+    slope = np.abs(jax.jit(jax.jacobian(lambda y: made(y, mask, dt).mean))(y)).sum(axis=(1, 3))  # [state, sample]
+    for k in range(n):
+        assert slope[k, made.lead + k] > 0, f"state {k} does not see its own sample"
+        assert not slope[k, made.lead + k + 1 :].any(), f"state {k} sees the future"
 
 
 def test_the_linear_emission_keeps_its_contract():

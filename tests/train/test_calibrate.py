@@ -15,6 +15,7 @@ from lamperti._params import realise
 from lamperti.data import segment
 from lamperti.dynamics.mean import zero_mean
 from lamperti.fitting import tracks
+from lamperti.math.normal_gamma import weights
 from lamperti.model import LatentSDE, Segment
 from lamperti.train.calibrate import calibrate, chosen_point
 from lamperti.train.gauge import carry, gauge_transform
@@ -356,3 +357,20 @@ def test_the_clock_stops_the_search_with_what_it_has_found():
     at_once, in_time = (calibrate(start, batch, max_seconds=limit) for limit in (0.0, np.inf))
     likelihoods = [float(np.sum(np.asarray(log_likelihood(realise(m), batch)))) for m in (start, at_once, in_time)]
     assert likelihoods[0] < likelihoods[1] < likelihoods[2] - 1.0
+
+
+def test_a_prior_that_outweighs_the_data_leaves_the_drift_linear():
+    """Data of a linear equation, a drift with a bump that nothing calls for, and few transitions that the batch stands
+    for: the prior pulls the bump down."""
+    start = _linear()
+    q = start.dynamics.q
+    mu = 0.5 * jnp.sqrt(realise(start.dynamics).diffusion)[:, None] * jnp.ones_like(q.shift)
+    bumpy = eqx.tree_at(lambda m: m.dynamics.q.shift, start, jnp.einsum("dij,dj->di", q.prec, mu))
+    batch = _simulated(8, 50)
+    found = calibrate(bumpy, batch, n_transitions=1)
+
+    def size(model: LatentSDE) -> float:
+        d = realise(model.dynamics)
+        return float(jnp.sqrt(jnp.sum(weights(d.q).mu ** 2 / d.diffusion[:, None])))
+
+    assert size(found) < 0.1 * size(bumpy)

@@ -192,6 +192,15 @@ def test_values_in_a_masked_span_do_not_count_for_the_emission():
         np.testing.assert_allclose(getattr(moved.emission.moments, name), value, rtol=1e-8)
 
 
+def test_a_channel_that_a_batch_has_not_seen_keeps_its_emission():
+    blind = eqx.tree_at(lambda b: b.mask, DATA.batch, DATA.batch.mask.at[:, :, 1].set(False))
+    n, rho = jnp.asarray(float(DATA.n_transitions)), jnp.asarray(RHO)
+    kept, old = learned(made_model(), blind, n, rho)[2].emission.moments, made_model().emission.moments
+    for name, value in zip(("zz", "zy", "yy"), wanted_moments(EXACT.mask), strict=True):
+        np.testing.assert_allclose(getattr(kept, name)[0], value[0], rtol=1e-8, err_msg="the channel that was seen")
+        np.testing.assert_allclose(getattr(kept, name)[1], getattr(old, name)[1], rtol=1e-12)
+
+
 def test_first_state_goes_its_share_of_the_way_to_the_first_states_of_the_data_set(parts, full):
     first = EXACT.x[:, :, 0].reshape(-1, 2)
     second = KNOWN.P0 + np.outer(KNOWN.m0, KNOWN.m0)
@@ -225,6 +234,7 @@ def test_training_step_follows_the_slope_of_the_whole_bound_a_transition_and_the
     rates = Rates(jnp.asarray(RHO), jnp.asarray(learning))
     state, report = step(DATA.batch, start_state(model, optax.sgd(1.0), key=jax.random.key(3)), rates)
     assert bool(report.accepted)
+    assert state.key != jax.random.key(3), "the next step would draw the same random numbers"
 
     def bound(change: float, coordinate: int) -> float:
         moved = eqx.tree_at(lambda m: m.dynamics.diffusion.raw, model,
