@@ -83,15 +83,45 @@ def test_particle_forecast_of_a_linear_system_agrees_with_kalman():
     assert np.all(np.abs(sds.mean(axis=0) - exact.sd) < 5 * error)
 
 
-def test_particle_forecast_without_noise_is_nearly_the_limit_and_well_fed():
+def test_particle_forecast_without_noise_is_at_the_limit_and_well_fed():
     clean, _ = simulate(100, 45, 0.0, seed=4)
     contexts, truth = clean[:, :40], clean[:, 40:, None]
     samples = oracles.particle_forecast(SYSTEM, contexts, DT, 0.0, 5, n_particles=1000, n_samples=200)
     limit = exact_forecast(contexts, 0.0, 5).crps(truth)
     gap = scores.horizon_mean(scores.crps(samples, truth) - limit)
-    assert np.all(np.abs(gap.mean) < 5 * gap.se + 0.02 * limit.mean())
-    filtered = oracles.particle_filter(SYSTEM, contexts, DT, 0.0, n_particles=1000, rng=np.random.default_rng(0))
-    assert np.median(filtered.ess) > 20
+    assert np.all(np.abs(gap.mean) < 5 * gap.se)
+    assert np.all(gap.se < 0.02 * limit.mean(axis=0))
+    filtered = oracles.particle_filter(SYSTEM, contexts, DT, 0.0, n_particles=250, rng=np.random.default_rng(0))
+    assert np.median(filtered.ess) > 125
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_kalman_without_any_noise_is_right_in_every_unit(unit):
+    made = systems.excited_oscillator(4, 120, seed=14)
+    F, Q = made.system.transition_matrix(1.0), made.system.process_covariance(1.0)
+    forecast = kalman.kalman_forecast(F, Q, ROW, 0.0, unit * made.clean[:, :20, 0], 100, initial_cov=unit**2 * np.eye(2))
+    np.testing.assert_allclose(forecast.mean / unit, made.clean[:, 20:], atol=1e-11)
+    assert np.all(forecast.sd < 1e-6 * unit)
+    _, contexts = simulate(3, 25, 0.0, seed=0)
+    small = kalman.kalman_forecast(
+        SYSTEM.transition_matrix(DT), unit**2 * SYSTEM.process_covariance(DT), ROW, 0.0, unit * contexts, 8
+    )
+    usual = exact_forecast(contexts, 0.0, 8)
+    np.testing.assert_allclose(small.mean / unit, usual.mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(small.sd / unit, usual.sd, rtol=1e-9)
+
+
+def test_filtered_covariances_stay_covariances_without_noise():
+    made = systems.excited_oscillator(3, 200, seed=15)
+    F, Q = made.system.transition_matrix(1.0), made.system.process_covariance(1.0)
+    for contexts, law in (
+        (made.clean[..., 0], (F, Q)),
+        (simulate(3, 200, 0.0, seed=16)[0], (SYSTEM.transition_matrix(DT), SYSTEM.process_covariance(DT))),
+    ):
+        found = kalman.kalman_filter(*law, ROW, 0.0, contexts, initial_cov=np.eye(2))
+        np.testing.assert_array_equal(found.cov, found.cov.transpose(0, 2, 1))
+        assert np.linalg.eigvalsh(found.cov).min() > -1e-16
+        np.testing.assert_allclose(found.means @ ROW, contexts, atol=1e-12)
 
 
 def test_filtered_means_of_the_particles_are_those_of_kalman():

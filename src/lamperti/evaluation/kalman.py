@@ -2,6 +2,7 @@
 
 Notation   contexts: what was observed before each forecast origin [R, T], NaN where missing
            (F, Q): x' = F x + N(0, Q) over one sample   h: observation row [D], y = h'x + N(0, noise_var)
+Equations  P <- (I - k h') P (I - k h')' + k noise_var k', k the gain: a covariance whatever is rounded, without noise too
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,11 @@ from scipy.linalg import solve_discrete_are, solve_discrete_lyapunov
 from lamperti._errors import ConfigError
 from lamperti.evaluation.scores import gaussian_crps
 
-# Without any noise the variance of an innovation falls to rounding error, which must not be divided by.
-_LEAST_VARIANCE = 1e-20
+# Without any noise the variance of an innovation falls to rounding error. Under this share of the observable's variance
+# at the start it is one: there is nothing left to learn, and nothing to divide by.
+_ROUNDING = 1e-13
+# Of a forecast that is certain: a share of the observable's sd at the start.
+_LEAST_SD = 1e-10
 _TRACE = 1e-9
 
 
@@ -65,13 +69,9 @@ def kalman_filter(
     """
     check_contexts(contexts)
     if initial_cov is None:
-        if np.abs(np.linalg.eigvals(transition)).max() >= 1:
-            raise ConfigError(
-                "the Kalman filter starts from the stationary law; this transition has none (|eigenvalue| >= 1). "
-                "Pass initial_cov, the covariance of the state at the first sample."
-            )
-        initial_cov = np.asarray(solve_discrete_lyapunov(transition, process_cov))
+        initial_cov = _stationary_cov(transition, process_cov)
     n_origins = len(contexts)
+    noticed = _ROUNDING * _scale(initial_cov, process_cov, observation)
     mean = np.zeros((n_origins, len(transition)))
     cov = np.broadcast_to(initial_cov, (n_origins, *transition.shape))
     means = []
@@ -79,10 +79,13 @@ def kalman_filter(
         if k > 0:
             mean, cov = mean @ transition.T, transition @ cov @ transition.T + process_cov
         cross = cov @ observation
-        variance = np.maximum(cross @ observation + noise_var, _LEAST_VARIANCE)
-        gain = cross / variance[:, None] * np.isfinite(y)[:, None]
+        variance = cross @ observation + noise_var
+        told = np.isfinite(y) & (variance > noticed)
+        gain = cross * np.divide(told, variance, out=np.zeros(n_origins), where=told)[:, None]
         mean = mean + gain * (np.nan_to_num(y) - mean @ observation)[:, None]
-        cov = cov - gain[:, :, None] * cross[:, None, :]
+        kept = np.eye(len(transition)) - gain[:, :, None] * observation
+        cov = kept @ cov @ kept.transpose(0, 2, 1) + noise_var * gain[:, :, None] * gain[:, None, :]
+        cov = 0.5 * (cov + cov.transpose(0, 2, 1))
         means.append(mean)
     return FilteredGaussian(mean, cov, np.stack(means, axis=1))
 
@@ -102,6 +105,8 @@ def kalman_forecast(
     ``horizon`` is the number of sample intervals to look ahead.
     """
     check_contexts(contexts, horizon)
+    if initial_cov is None:
+        initial_cov = _stationary_cov(transition, process_cov)
     state = kalman_filter(transition, process_cov, observation, noise_var, contexts, initial_cov=initial_cov)
     mean, cov = state.mean, state.cov
     means, variances = [], []
@@ -109,7 +114,8 @@ def kalman_forecast(
         mean, cov = mean @ transition.T, transition @ cov @ transition.T + process_cov
         means.append(mean @ observation)
         variances.append(np.einsum("i,rij,j->r", observation, cov, observation))
-    sd = np.sqrt(np.maximum(np.stack(variances, axis=1), _LEAST_VARIANCE))
+    least = _LEAST_SD**2 * _scale(initial_cov, process_cov, observation)
+    sd = np.sqrt(np.maximum(np.stack(variances, axis=1), least))
     return GaussianForecast(np.stack(means, axis=1)[..., None], sd[..., None])
 
 
@@ -124,6 +130,24 @@ def innovation_variance(
     # a trace of observation noise keeps the Riccati equation solvable
     P = solve_discrete_are(transition.T, row.T, process_cov, _TRACE * row @ process_cov @ row.T)
     return float((row @ P @ row.T)[0, 0])
+
+
+def _stationary_cov(
+    transition: Float[np.ndarray, "D D"], process_cov: Float[np.ndarray, "D D"]
+) -> Float[np.ndarray, "D D"]:
+    if np.abs(np.linalg.eigvals(transition)).max() >= 1:
+        raise ConfigError(
+            "the Kalman filter starts from the stationary law; this transition has none (|eigenvalue| >= 1). "
+            "Pass initial_cov, the covariance of the state at the first sample."
+        )
+    return np.asarray(solve_discrete_lyapunov(transition, process_cov))
+
+
+def _scale(
+    initial_cov: Float[np.ndarray, "D D"], process_cov: Float[np.ndarray, "D D"], observation: Float[np.ndarray, " D"]
+) -> float:
+    """A variance of the observable to compare others with, in its own units."""
+    return max(float(observation @ cov @ observation) for cov in (initial_cov, process_cov))
 
 
 def check_contexts(contexts: Float[np.ndarray, "R T"], horizon: int = 1) -> None:

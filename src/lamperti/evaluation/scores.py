@@ -230,3 +230,21 @@ def skill(climatology: PerOrigin, model: PerOrigin, oracle: PerOrigin, block: in
     residual = np.subtract(climatology - model, residual, out=np.zeros_like(residual), where=usable)
     gain = np.where(usable, means[0] - means[2], 1.0)
     return HorizonMean(fraction, np.where(usable, horizon_mean(residual, block).se / gain, np.inf))
+
+
+def ratio(model: PerOrigin, reference: PerOrigin, block: int = 1) -> HorizonMean:
+    """Mean score over the mean score of a reference at the same origins, with its standard error (delta method on paired
+    origins, in blocks if they overlap: see ``horizon_mean``).
+
+    NaN where the reference is not above 0: beside someone who never errs every error is infinitely large.
+    """
+    if np.any(np.isnan(model) != np.isnan(reference)):
+        raise ConfigError("both scores must be known at the same origins. Score them against the same truth.")
+    above, below = horizon_mean(model).mean, horizon_mean(reference).mean
+    possible = below > 0
+    found = np.where(possible, above / np.where(possible, below, 1.0), np.nan)
+    usable = np.isfinite(found)
+    residual = np.subtract(model, reference * np.where(usable, found, 0.0), out=np.zeros_like(model), where=usable)
+    residual = np.where(np.isnan(model), np.nan, residual)
+    error = horizon_mean(residual, block).se / np.where(usable, below, 1.0)
+    return HorizonMean(found, np.where(usable, error, np.inf))

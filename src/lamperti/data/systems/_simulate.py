@@ -31,6 +31,31 @@ def first_coordinate(x: Float[np.ndarray, "*K D"]) -> Float[np.ndarray, "*K 1"]:
 
 
 @dataclass(frozen=True, eq=False)
+class FineSteps:
+    """``n`` times x' = settle(mean(x) + root gain(x) z), z standard normal: the law of one sample interval."""
+
+    n: int
+    root: float
+    """Square root of the length of a fine step, where the gains are a rate."""
+    mean: Callable[[np.ndarray], np.ndarray]
+    gain: Callable[[np.ndarray], np.ndarray]
+    project: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def kick(self, gain: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """What the noise adds [K, D]."""
+        return self.root * (gain * noise if gain.ndim == noise.ndim else np.einsum("kij,kj->ki", gain, noise))
+
+    def felt(self, gain: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """How much each noise moves the state along a direction [K, D]: the transpose of ``kick``."""
+        turned = gain * direction if gain.ndim == direction.ndim else np.einsum("kij,ki->kj", gain, direction)
+        return self.root * turned
+
+    def settle(self, x: np.ndarray) -> np.ndarray:
+        """Reflection or absorption at a boundary, if there is one; may write to x."""
+        return x if self.project is None else self.project(x)
+
+
+@dataclass(frozen=True, eq=False)
 class System:
     """A stochastic differential equation and how it is observed: all that an oracle needs to forecast."""
 
@@ -57,39 +82,29 @@ class System:
 
     def stepper(self, dt: float, substeps: int | None = None) -> Stepper:
         """The map (x, rng) -> states a time ``dt`` later, prepared once for many calls."""
-        if not dt > 0:
-            raise ConfigError(f"dt must be positive; got {dt}.")
-        if self.matrix is not None:
-            return self._exact_stepper(dt)
-        n = max(_MIN_SUBSTEPS, math.ceil(dt / self.max_step - 1e-9)) if substeps is None else substeps
-        if n < 1:
-            raise ConfigError(f"substeps must be at least 1; got {n}.")
-        return self._euler_stepper(dt / n, n)
-
-    def _euler_stepper(self, h: float, n: int) -> Stepper:
-        root = math.sqrt(h)
+        fine = self.fine_steps(dt, substeps)
 
         def advance(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-            for _ in range(n):
-                noise = rng.standard_normal(x.shape)
-                gain = self.diffusion(x)
-                kick = gain * noise if gain.ndim == x.ndim else np.einsum("kij,kj->ki", gain, noise)
-                x = x + h * self.drift(x) + root * kick
-                if self.project is not None:
-                    x = self.project(x)
+            for _ in range(fine.n):
+                x = fine.settle(fine.mean(x) + fine.kick(fine.gain(x), rng.standard_normal(x.shape)))
             return x
 
         return advance
 
-    def _exact_stepper(self, dt: float) -> Stepper:
-        F, Q = self.transition_matrix(dt), self.process_covariance(dt)
-        eigenvalues, vectors = np.linalg.eigh(Q)  # not Cholesky: Q is zero without noise
-        root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
-
-        def advance(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-            return x @ F.T + rng.standard_normal(x.shape) @ root.T
-
-        return advance
+    def fine_steps(self, dt: float, substeps: int | None = None) -> "FineSteps":
+        """The Gaussian steps that make up a time ``dt``: one exact step of a linear system, Euler-Maruyama otherwise."""
+        if not dt > 0:
+            raise ConfigError(f"dt must be positive; got {dt}.")
+        if self.matrix is not None:
+            F, Q = self.transition_matrix(dt), self.process_covariance(dt)
+            eigenvalues, vectors = np.linalg.eigh(Q)  # not Cholesky: Q is zero without noise
+            root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+            return FineSteps(1, 1.0, lambda x: x @ F.T, lambda x: np.broadcast_to(root, (len(x), *root.shape)))
+        n = max(_MIN_SUBSTEPS, math.ceil(dt / self.max_step - 1e-9)) if substeps is None else substeps
+        if n < 1:
+            raise ConfigError(f"substeps must be at least 1; got {n}.")
+        h = dt / n
+        return FineSteps(n, math.sqrt(h), lambda x: x + h * self.drift(x), self.diffusion, self.project)
 
     def transition_matrix(self, dt: float) -> Float[np.ndarray, "D D"]:
         """F of x' = F x + N(0, Q) for a linear system."""
