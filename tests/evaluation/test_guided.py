@@ -45,8 +45,8 @@ def test_weights_of_linear_steps_are_the_density_of_the_observation(kicked):
     system, F, Q = chain(*KICKS[kicked])
     x = np.broadcast_to([0.4, -1.1], (3, 50, 2)).copy()
     y = F[0] @ x[0, 0] + np.sqrt(Q[0, 0]) * np.array([-1.0, 0.3, 2.5])
-    move = oracles.guided_move(system, DT, 0.0, 1e-6, SUBSTEPS)
-    moved, log_w = move(x, y, np.random.default_rng(0))
+    move = oracles.guided_move(system, DT, 1e-6, SUBSTEPS)
+    moved, log_w = move(x, y, 0.0, np.random.default_rng(0))
     exact = stats.norm.logpdf(y, F[0] @ x[0, 0], np.sqrt(Q[0, 0]))
     np.testing.assert_allclose(log_w, np.broadcast_to(exact[:, None], log_w.shape), atol=1e-6)
     np.testing.assert_allclose(moved[..., 0], np.broadcast_to(y[:, None], log_w.shape), atol=1e-9)
@@ -63,8 +63,8 @@ def test_weights_average_to_the_density_where_noise_depends_on_the_state():
         return stats.norm(x + h * x * (2 - x), np.sqrt(h) * 0.5 * x)
 
     exact = quad(lambda middle: law(start).pdf(middle) * law(middle).pdf(y), 0.01, 2.0)[0]
-    move = oracles.guided_move(growth, 2 * h, 0.0, 1e-6, 2)
-    _, log_w = move(np.full((1, 40_000, 1), start), np.array([y]), np.random.default_rng(1))
+    move = oracles.guided_move(growth, 2 * h, 1e-6, 2)
+    _, log_w = move(np.full((1, 40_000, 1), start), np.array([y]), 0.0, np.random.default_rng(1))
     w = np.exp(log_w)
     assert w.std() > 0.01 * w.mean(), "steps that depend on the state do not have equal weights"
     assert abs(w.mean() - exact) < 5 * w.std() / np.sqrt(w.size)
@@ -73,8 +73,8 @@ def test_weights_average_to_the_density_where_noise_depends_on_the_state():
 @pytest.mark.parametrize("kicked", sorted(KICKS))
 def test_without_noise_the_particles_follow_the_exact_filter(kicked):
     system, F, Q = chain(*KICKS[kicked])
-    contexts = contexts_of(system, 4, 15, seed=2)
-    contexts[1, 8:10] = np.nan
+    contexts = contexts_of(system, 4, 24, seed=2)
+    contexts[1, 18:20] = np.nan
     exact = kalman.kalman_forecast(F, Q, ROW, 0.0, contexts, 3)
     runs = np.stack(
         [
@@ -99,7 +99,7 @@ def test_without_noise_a_particle_lies_on_the_observation_and_few_are_lost():
 
 
 def test_a_nonlinear_filter_is_the_limit_of_bootstrap_filters_with_less_and_less_noise():
-    made = systems.double_well(3, 6, dt=0.6, noise=1.0, substeps=8, seed=5)
+    made = systems.double_well(3, 9, dt=0.6, noise=1.0, substeps=8, seed=5)
     y = made.clean[..., 0]
 
     def hidden(noise, proposal, n_particles, n_runs):
@@ -118,7 +118,7 @@ def test_a_nonlinear_filter_is_the_limit_of_bootstrap_filters_with_less_and_less
     # a quarter of the noise leaves less than a quarter of its effect
     allowed = 0.25 * np.abs(rough - fine) + 5 * np.hypot(led_error, fine_error)
     assert np.all(np.abs(led - fine) < allowed)
-    assert allowed.max() < 0.2 < np.abs(rough - hidden(0.16, "bootstrap", 10_000, 4)[0]).max(), "noise matters here"
+    assert allowed.max() < 0.12 < np.abs(led - hidden(0.5, "bootstrap", 2000, 4)[0]).max(), "noise matters here"
 
 
 def test_forecasts_one_step_ahead_without_noise_are_calibrated():
@@ -154,14 +154,27 @@ def test_a_species_that_was_seen_to_die_out_is_dead_in_every_particle():
     assert np.all(found.x[..., 0] == 0) and np.all(found.x[..., 1] >= 0)
 
 
+def test_a_rare_start_is_found_among_the_draws_of_the_stationary_law():
+    made = systems.rossler(100, 40, dt=0.2, seed=7)
+    burst = [made.states[:, 0, 2].argmax()]  # x3 is near 0 nearly always
+    found = [
+        oracles.particle_filter(
+            made.system, made.clean[burst, :, 0], 0.2, 0.0, n_particles=200, rng=np.random.default_rng([17, s])
+        ).mean[0]
+        for s in range(6)
+    ]
+    assert made.states[burst[0], 0, 2] > 10
+    np.testing.assert_allclose(np.array(found)[:, -1, 1:], np.tile(made.states[burst[0], -1, 1:], (6, 1)), atol=0.6)
+
+
 def test_a_filter_that_cannot_explain_a_sample_says_so_and_goes_on():
     system = System(
         "still", 2, lambda x: np.zeros_like(x), lambda x: np.broadcast_to([0.0, 1.0], x.shape),
         lambda n, rng: rng.normal(size=(n, 2)), {}, max_step=1.0,
     )  # fmt: skip
-    contexts = np.array([[0.1, 0.5, 0.5]])
+    contexts = np.array([[0.1, 0.1, 0.5, 0.5]])
     found = oracles.particle_filter(system, contexts, 0.1, 0.0, n_particles=20, rng=np.random.default_rng(10))
-    assert found.ess[0, 1] == 0 and np.isfinite(found.x).all()
+    assert found.ess[0, 2] == 0 and np.isfinite(found.x).all()
 
 
 def test_little_noise_is_guided_too_and_much_is_not():
@@ -176,7 +189,7 @@ def test_little_noise_is_guided_too_and_much_is_not():
 
 def test_guided_and_bootstrap_filters_agree_where_both_can_be_used():
     system, F, Q = chain(*KICKS["speed"])
-    contexts = contexts_of(system, 5, 12, seed=12)
+    contexts = contexts_of(system, 5, 20, seed=12)
     noise = 0.3 * contexts.std()
     contexts = contexts + noise * np.random.default_rng(13).normal(size=contexts.shape)
     exact = kalman.kalman_filter(F, Q, ROW, noise**2, contexts)
@@ -186,9 +199,9 @@ def test_guided_and_bootstrap_filters_agree_where_both_can_be_used():
                 oracles.particle_filter(
                     system, contexts, DT, noise, n_particles=300, substeps=SUBSTEPS, proposal=proposal,
                     rng=np.random.default_rng([14, s]),
-                ).mean
+                ).mean[:, -1]
                 for s in range(30)
             ]
         )  # fmt: skip
         error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
-        assert np.all(np.abs(runs.mean(axis=0) - exact.means) < 5.5 * error), proposal
+        assert np.all(np.abs(runs.mean(axis=0) - exact.mean) < 5 * error), proposal

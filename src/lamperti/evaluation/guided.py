@@ -29,13 +29,13 @@ _NUDGE = 1e-6
 _AT_ONCE = 8192
 
 Move = Callable[
-    [Float[np.ndarray, "R K D"], Float[np.ndarray, " R"], np.random.Generator],
+    [Float[np.ndarray, "R K D"], Float[np.ndarray, " R"], float, np.random.Generator],
     tuple[Float[np.ndarray, "R K D"], Float[np.ndarray, "R K"]],
 ]
 
 
-def guided_move(system: System, dt: float, noise_var: float, tolerance: float, substeps: int | None = None) -> Move:
-    """The map (x, y, rng) -> states at the next sample, led to y, and their log weights; weights are p(y | x) on average.
+def guided_move(system: System, dt: float, tolerance: float, substeps: int | None = None) -> Move:
+    """The map (x, y, noise_var, rng) -> states at the next sample, led to y, and log weights: p(y | x) on average.
 
     ``tolerance``: how far rounding may leave a path from an observation that it can no longer be led to. A path that
     ends further off has no weight at all (log weight -inf).
@@ -43,7 +43,9 @@ def guided_move(system: System, dt: float, noise_var: float, tolerance: float, s
     fine = system.fine_steps(dt, substeps)
     row = system.observe(np.eye(system.dimension))[:, 0]
 
-    def move(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def move(
+        x: np.ndarray, y: np.ndarray, noise_var: float, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
         rows = max(1, _AT_ONCE // x.shape[1])
         parts = [
             _lead(fine, row, x[i : i + rows], y[i : i + rows], noise_var, tolerance, rng) for i in range(0, len(x), rows)

@@ -28,10 +28,13 @@ DEFINITION = "guided without noise"
 GUIDED_BELOW = 0.05
 # So many particles of a bootstrap filter do not do what one guided one does.
 GUIDED_WORTH = 4
-# The first sample is taken to have a noise of at least this share of the contexts' sd: nobody knows the stationary law
-# given one coordinate in closed form. All later ones count as they are.
-FIRST_NOISE = 0.02
-# Stationary draws per particle, of which the first sample picks: few of them agree with it.
+# Few draws of the stationary law agree with what comes next (a rare burst under way, say), and who is led has no second
+# chance. So the guided filter takes the first samples, a third of the context at most, to have a noise that falls from
+# and to these shares of the contexts' sd, and begins with more particles. All later samples count as they are.
+WARM_UP, WARM_UP_SHARE = 16, 3
+WARM_UP_NOISE = (0.3, 1e-3)
+GUIDED_START = 4
+# Stationary draws per particle, of which the first sample picks.
 POOL, GUIDED_POOL = 10, 40
 # Where the stationary law is reached by simulation only, this many paths are run in and visited repeatedly.
 POOL_PATHS = 1024
@@ -40,8 +43,8 @@ _ROUNDING = 1e-6
 _START_DRAWS = 4096
 
 Proposal = Literal["bootstrap", "guided"]
-Update = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
-"""(x [R, K, D], y [R], rng) to the states at y, and the log weights that they gain by it."""
+Update = Callable[[np.ndarray, np.ndarray, float, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+"""(x [R, K, D], y [R], noise_sd, rng) to the states at y, and the log weights that they gain by it."""
 
 
 class LinearLaw(NamedTuple):
@@ -116,36 +119,33 @@ def particle_filter(
 ) -> FilteredParticles:
     """Filter over all origins at once, from draws of the system's stationary law; guided where noise is small."""
     n_origins, n_times = contexts.shape
-    sd = float(np.nanstd(contexts))
-    if (proposal or proposal_for(contexts, noise_sd)) == "guided":
-        update = _guided(system, dt, noise_sd, substeps, _ROUNDING * sd)
-        first_sd, drawn = max(noise_sd, FIRST_NOISE * sd), GUIDED_POOL * n_particles
-    else:
-        update = _bootstrap(system, dt, noise_sd, substeps)
-        first_sd, drawn = noise_sd, POOL * n_particles
+    guided = (proposal or proposal_for(contexts, noise_sd)) == "guided"
+    update = _guided(system, dt, substeps, contexts) if guided else _bootstrap(system, dt, substeps)
+    assumed = _warmed_up(contexts, noise_sd) if guided else np.full(n_times, noise_sd)
+    n_first = (GUIDED_START if guided else 1) * n_particles
 
     # One pool serves every origin: the first sample picks its own particles from it.
-    pool = stationary_draws(system, drawn, dt, rng, substeps)
-    log_w, first_ess = _normalised(_log_likelihood(system.observe(pool)[None, :, 0], contexts[:, 0], first_sd))
-    x = pool[_systematic(log_w, n_particles, rng)]
-    log_w = np.zeros((n_origins, n_particles))
-    means = [x.mean(axis=1)]
-    # the pool is larger than K; keep to the scale of the later ones
-    ess = [np.minimum(first_ess, n_particles)]
+    pool = stationary_draws(system, (GUIDED_POOL if guided else POOL) * n_particles, dt, rng, substeps)
+    log_w, first_ess = _normalised(_log_likelihood(system.observe(pool)[None, :, 0], contexts[:, 0], assumed[0]))
+    x = pool[_systematic(log_w, n_first, rng)]
+    log_w = np.zeros((n_origins, n_first))
+    means, ess = [x.mean(axis=1)], [first_ess]
 
     for k in range(1, n_times):
-        x, gained = update(x, contexts[:, k], rng)
+        x, gained = update(x, contexts[:, k], assumed[k], rng)
         log_w, size = _normalised(log_w + gained)
         ess.append(size)
         means.append(_weighted_mean(x, log_w))
-        starved = size < n_particles / 2
-        if starved.any():
-            chosen = _systematic(log_w[starved], n_particles, rng)
-            x[starved] = np.take_along_axis(x[starved], chosen[..., None], axis=1)
+        starved = size < x.shape[1] / 2
+        if x.shape[1] > n_particles and assumed[k] == noise_sd:
+            x, log_w = _resampled(x, log_w, n_particles, rng), np.zeros((n_origins, n_particles))
+        elif starved.any():
+            x[starved] = _resampled(x[starved], log_w[starved], x.shape[1], rng)
             log_w[starved] = 0.0
 
-    x = np.take_along_axis(x, _systematic(log_w, n_particles, rng)[..., None], axis=1)
-    return FilteredParticles(x, np.stack(ess, axis=1), np.stack(means, axis=1))
+    # pool and first clouds are larger than K; keep to the scale of the later ones
+    shown = np.minimum(np.stack(ess, axis=1), n_particles)
+    return FilteredParticles(_resampled(x, log_w, n_particles, rng), shown, np.stack(means, axis=1))
 
 
 def particle_forecast(
@@ -188,27 +188,40 @@ def particle_forecast(
     return np.stack(steps, axis=2)
 
 
-def _bootstrap(system: System, dt: float, noise_sd: float, substeps: int | None) -> Update:
+def _warmed_up(contexts: Float[np.ndarray, "R T"], noise_sd: float) -> Float[np.ndarray, " T"]:
+    """The noise that a guided filter assumes of each sample."""
+    n_times = contexts.shape[1]
+    n = min(WARM_UP, max(1, n_times // WARM_UP_SHARE))
+    falling = np.geomspace(*WARM_UP_NOISE, n + 1)[:n] * np.nanstd(contexts)
+    return np.concatenate([np.maximum(falling, noise_sd), np.full(n_times - n, noise_sd)])
+
+
+def _bootstrap(system: System, dt: float, substeps: int | None) -> Update:
     """Move blindly, weigh by the likelihood."""
     advance = system.stepper(dt, substeps)
 
-    def update(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def update(
+        x: np.ndarray, y: np.ndarray, noise_sd: float, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
         x = advance(x.reshape(-1, x.shape[2]), rng).reshape(x.shape)
         return x, _log_likelihood(system.observe(x)[..., 0], y, noise_sd)
 
     return update
 
 
-def _guided(system: System, dt: float, noise_sd: float, substeps: int | None, tolerance: float) -> Update:
+def _guided(system: System, dt: float, substeps: int | None, contexts: Float[np.ndarray, "R T"]) -> Update:
     """Move to the observation; blindly where there is none, or where it lies on a boundary that absorbs."""
-    advance, lead = system.stepper(dt, substeps), guided_move(system, dt, noise_sd**2, tolerance, substeps)
+    tolerance = _ROUNDING * float(np.nanstd(contexts))
+    advance, lead = system.stepper(dt, substeps), guided_move(system, dt, tolerance, substeps)
 
-    def update(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def update(
+        x: np.ndarray, y: np.ndarray, noise_sd: float, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
         moved, gained = x.copy(), np.zeros(x.shape[:2])
         absorbed = _absorbed(system, x[:, 0], y) & (noise_sd == 0)
         led = np.isfinite(y) & ~absorbed
         if led.any():
-            moved[led], gained[led] = lead(x[led], y[led], rng)
+            moved[led], gained[led] = lead(x[led], y[led], noise_sd**2, rng)
         if not led.all():
             blind = x[~led]
             moved[~led] = advance(blind.reshape(-1, x.shape[2]), rng).reshape(blind.shape)
@@ -253,6 +266,12 @@ def _normalised(log_w: Float[np.ndarray, "R K"]) -> tuple[Float[np.ndarray, "R K
 def _weighted_mean(x: Float[np.ndarray, "R K D"], log_w: Float[np.ndarray, "R K"]) -> Float[np.ndarray, "R D"]:
     w = np.exp(log_w)
     return np.einsum("rk,rkd->rd", w / w.sum(axis=1, keepdims=True), x)
+
+
+def _resampled(
+    x: Float[np.ndarray, "R _K D"], log_w: Float[np.ndarray, "R _K"], n: int, rng: np.random.Generator
+) -> Float[np.ndarray, "R n D"]:
+    return np.take_along_axis(x, _systematic(log_w, n, rng)[..., None], axis=1)
 
 
 def _systematic(log_w: Float[np.ndarray, "R K"], n: int, rng: np.random.Generator) -> Int[np.ndarray, "R n"]:
