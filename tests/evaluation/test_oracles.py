@@ -99,7 +99,9 @@ def test_particle_forecast_without_noise_is_at_the_limit_and_well_fed():
 def test_kalman_without_any_noise_is_right_in_every_unit(unit):
     made = systems.excited_oscillator(4, 120, seed=14)
     F, Q = made.system.transition_matrix(1.0), made.system.process_covariance(1.0)
-    forecast = kalman.kalman_forecast(F, Q, ROW, 0.0, unit * made.clean[:, :20, 0], 100, initial_cov=unit**2 * np.eye(2))
+    forecast = kalman.kalman_forecast(
+        F, Q, ROW, 0.0, unit * made.clean[:, :20, 0], 100, initial_cov=unit**2 * np.eye(2)
+    )
     np.testing.assert_allclose(forecast.mean / unit, made.clean[:, 20:], atol=1e-11)
     assert np.all(forecast.sd < 1e-6 * unit)
     _, contexts = simulate(3, 25, 0.0, seed=0)
