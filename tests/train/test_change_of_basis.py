@@ -140,7 +140,8 @@ def test_the_drift_after_a_gauge_move_is_the_posterior_of_the_mapped_paths_of_th
         prec = np.eye(3) + scale * (dt[:, None] * A[:, i]).T @ A[:, i]
         shift = scale * A[:, i].T @ centred[:, i]
         shape = float(PRIOR.shape[i]) + 0.5 * DATA.n_transitions
-        rate = float(PRIOR.rate[i]) + 0.5 * (
+        prior_noise = np.asarray(PRIOR.rate / PRIOR.shape)  # turned as noise is
+        rate = float(PRIOR.shape[i]) * (T[i] ** 2 @ prior_noise) + 0.5 * (
             scale * np.sum(centred[:, i] ** 2 / dt) - shift @ np.linalg.solve(prec, shift)
         )
         for name, wanted in (("prec", prec), ("shift", shift), ("shape", shape), ("rate", rate)):
