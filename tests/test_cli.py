@@ -287,13 +287,13 @@ def test_forecast_notes_data_far_from_training(run, tmp_path, capsys):
 def test_a_model_trained_with_dates_refuses_rows_without_times(place, tmp_path, capsys):
     lp.save(dataclasses.replace(fitted.result(), time_unit=DATES), tmp_path / "m.safetensors")
     stamps = pd.date_range("2024-03-01", periods=60, freq="100ms").astype(str)
-    write_csv(tmp_path / "d.csv", {"date": stamps, "y": fitted.data().series[0].values[:, 0]})
+    write_csv(tmp_path / "d.csv", {"when": stamps, "y": fitted.data().series[0].values[:, 0]})
     for command in ("forecast", "embed"):
         words = [command, tmp_path / "m.safetensors", tmp_path / "d.csv", "--out", tmp_path / "f.csv"]
         assert main([str(a) for a in words]) == 2
         assert "was trained with dates" in (said := capsys.readouterr().err) and "--time COLUMN" in said
         assert not (tmp_path / "f.csv").exists()
-    assert main([str(a) for a in [*words, "--time", "date"]]) == 0
+    assert main([str(a) for a in [*words, "--time", "when"]]) == 0
     assert pd.read_csv(tmp_path / "f.csv")["time"][1] == "2024-03-01T00:00:00.100000"
     assert main([str(a) for a in [*words, "--dt", "0.1"]]) == 0
 
@@ -379,10 +379,12 @@ def test_options_of_reading_go_back_to_the_command_line():
         separator="tab",
         sort=True,
         split_gaps=3.0,
+        header=False,
     )
     _, bound, _ = _app.app.parse_args(["check", "data.csv", *as_arguments(given.options())], exit_on_error=False)
     assert bound.arguments["source"].options() == given.options()
     assert as_arguments(Source().options()) == []
+    assert as_flags("Say which: header=True or header=False.") == "Say which: --header or --no-header."
 
 
 def test_info_says_what_was_learned(run, capsys):

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
+from scipy.io import netcdf_file
 
 import lamperti as lp
 from lamperti.cli import _remembered, main
@@ -89,11 +91,34 @@ def npy(array):
     return content.getvalue()
 
 
+def npz(array):
+    content = io.BytesIO()
+    np.savez_compressed(content, y=array)
+    return content.getvalue()
+
+
+def netcdf(times, **attributes):
+    """The good values as a classic NetCDF file; the unit and calendar of its times, the attributes of its values."""
+    content = io.BytesIO()
+    file = netcdf_file(content, "w")
+    file.createDimension("time", 60)
+    for name, values, own in (("time", np.arange(60, dtype="i4"), times), ("y", GOOD, attributes)):
+        variable = file.createVariable(name, values.dtype, ("time",))
+        variable[:] = values
+        for key, value in own.items():
+            setattr(variable, key, value)
+    file.flush()
+    return content.getvalue()
+
+
 IRREGULAR = np.cumsum(RNG.exponential(size=60))
 TWO = "time,y,flat\n" + "".join(f"{t},{v},5\n" for t, v in enumerate(GOOD))
 VALVE = "time,y,valve\n" + "".join(f"{t},{v},{'open' if t % 2 else 'shut'}\n" for t, v in enumerate(GOOD))
 RAGGED = "id,y\n" + "a,1\na,2\nb,1\nb,3\nb,2\n" * 9
 HUGE = b"\x93NUMPY\x01\x00\x4a\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9999999999999,), }      \n"
+COMMAS = changed("1#100").replace(",", ";").replace(".", ",").replace("#", ".")
+CALENDAR = pd.date_range("2023-01-20", periods=60).strftime("%Y%m%d")
+YEAR_1 = {"units": "days since 1-1-1", "calendar": "proleptic_gregorian"}
 REFUSED, REPORTED = False, True
 FAULTS = [
     Fault(1, "NaN", changed("nan"), r"NaN .*'y': 1; the first in row 7"),
@@ -255,6 +280,95 @@ FAULTS = [
     Fault(28, "declared size", csv(GOOD), "more than 100 bytes", {"max_bytes": 100}),
     Fault(30, "crafted HDF5", b"\x89HDF\r\n\x1a\n" + bytes(range(256)) * 9, "not an intact NetCDF", name="a.h5"),
     Fault(33, "object file", b"\x80\x04K\x01.", "could run code", name="a.pkl"),
+    Fault(
+        64, "groups of one digit", changed('"1,5"'), "row 7 holds '1,5', .*three digits.*decimal", {"thousands": ","}
+    ),
+    Fault(
+        64,
+        "mark not declared",
+        COMMAS,
+        "row 7 holds '1.100', .*not declared.*thousands",
+        {"decimal": ",", "separator": ";"},
+    ),
+    Fault(
+        65,
+        "year 1",
+        netcdf(YEAR_1),
+        "taken as the year 1\\.",
+        {},
+        REPORTED,
+        lambda series: series[0].times[0] == -62135596800,
+        lambda report: report["series"][0]["start"] == -62135596800,
+        "a.nc",
+    ),
+    Fault(
+        65,
+        "calendar without leap years",
+        netcdf({"units": "days since 2000-01-01", "calendar": "noleap"}),
+        "'time' should be the times but it uses the calendar 'noleap'.*columns.*dt",
+        name="a.nc",
+    ),
+    Fault(66, "scale in words", netcdf({}, scale_factor="half"), "scale_factor 'half', which is no", name="a.nc"),
+    Fault(
+        66,
+        "valid range",
+        netcdf({}, valid_max=0.9),
+        "outside its valid range, -inf to 0.9; they count as missing",
+        {"missing": "nan"},
+        REPORTED,
+        lambda series: (series[0].mask[:, 0] == (GOOD <= 0.9)).all(),
+        lambda report: report["channels"][0]["missing"] == (GOOD > 0.9).sum(),
+        "a.nc",
+    ),
+    Fault(69, "dates as numbers", csv(GOOD, CALENDAR), "20230120.*%Y%m%d.*time.unit"),
+    Fault(
+        69,
+        "dates as numbers, declared",
+        csv(GOOD, CALENDAR),
+        "transitions",
+        {"time_format": "%Y%m%d"},
+        REPORTED,
+        lambda series: series[0].steps.tolist() == [86400.0] * 59,
+        lambda report: report["sampling"]["dt"] == 86400 and report["time_unit"] == DATES,
+    ),
+    Fault(
+        70, "header of numbers", "0,1\n" + "".join(f"{v},{v * v}\n" for v in GOOD), "names of columns or data.*header"
+    ),
+    Fault(
+        70,
+        "header of numbers, declared",
+        "2019\n" + "".join(f"{v}\n" for v in GOOD),
+        "transitions",
+        {"header": True},
+        REPORTED,
+        lambda series: is_good(series) and series[0].names == ("2019",),
+        lambda report: report["channels"][0]["name"] == "2019",
+    ),
+    Fault(
+        70,
+        "index without a name",
+        pd.DataFrame({"y": GOOD}).to_csv(),
+        "no name and counts the rows; it was left out",
+        {},
+        REPORTED,
+        is_good,
+        summed_up([60]),
+    ),
+    Fault(70, "two times", csv(GOOD, name="date"), "'time' and 'date' may both be the times"),
+    Fault(71, "footer", csv(GOOD) + "Source: the ward\n", "'time', row 60 holds 'Source: the ward'.*line 62"),
+    Fault(71, "header again", csv(GOOD) + csv(GOOD), "'time', row 60 holds 'time', which is the header again.*line 62"),
+    Fault(71, "underscore", changed("1_000"), "'y', row 7 holds '1_000'.*thousands.*line 9"),
+    Fault(72, "NPZ bomb", npz(np.zeros(3_000_000)), "archive unpacks to more than 200 times its size", name="a.npz"),
+    Fault(
+        73,
+        "name that commands",
+        csv(GOOD, name="fl\x1bo\u202ew"),
+        "characters that cannot be seen were removed from the names of columns: time, flow",
+        {},
+        REPORTED,
+        lambda series: series[0].names == ("flow",),
+        lambda report: report["channels"][0]["name"] == "flow",
+    ),
 ]
 IDS = [f"{fault.number} {fault.what}" for fault in FAULTS]
 
@@ -488,6 +602,32 @@ def test_names_cannot_command_the_terminal_or_the_figure(tmp_path, capsys, monke
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert main(["check", str(path), "--columns", "\x1b[2J"]) == 1
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_no_error_holds_what_commands_a_terminal():
+    """Case 73: in any error or warning, and so in a notebook."""
+    kinds = [kind for kind in vars(lp).values() if isinstance(kind, type) and issubclass(kind, (Exception, Warning))]
+    assert {lp.SeriesError, lp.LampertiWarning, lp.TrainingError, lp.DependencyError} <= set(kinds)
+    for kind in kinds:
+        assert str(kind("a\x1b[2J\u202eb\r  two\nlines")) == "a\\x1b[2J\\u202eb\\x0d  two\nlines"
+    frame = pd.DataFrame({HOSTILE: [1.0, 2.0]})
+    with pytest.raises(lp.SeriesError, match="no column 'x'") as caught:
+        lp.read(frame, columns="x")
+    assert "\x1b" not in str(caught.value) and "\u202e" not in str(caught.value)
+
+
+def test_ten_thousand_columns_are_checked_in_seconds(tmp_path):
+    """Case 72."""
+    rng = np.random.default_rng(0)
+    values = np.cumsum(rng.normal(size=(50, 10_000)), axis=0)
+    values[:, 7_000] = 3.0
+    pd.DataFrame(values, columns=[f"c{i}" for i in range(10_000)]).to_csv(tmp_path / "a.csv", index=False)
+    start = time.process_time()
+    report = lp.check(tmp_path / "a.csv")
+    assert time.process_time() - start < 5
+    assert len(report.channels) == 10_000 and report.suggestion is not None
+    assert [p.where for p in report.problems if p.code == "constant"] == ["c7000"]
+    assert any("of 9999 channels, 100 were looked at closely" in p.message for p in report.problems)
 
 
 @pytest.mark.parametrize("name", ["=cmd()", "+1+1", "-x", "@sum", "＝x", " =x"])

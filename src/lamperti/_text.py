@@ -31,7 +31,7 @@ def seen(text: str) -> str:
     """The text without control characters, marks of direction and others that cannot be seen; line breaks and tabs
     become spaces. What joins or parts letters in scripts that need it stays.
 
-    >>> seen("fl\u202eow\x1b\n(ml)")
+    >>> seen("fl\\u202eow\\x1b\\n(ml)")
     'flow (ml)'
     """
     spaced = re.sub(r"[\t\n\v\f\r\x85\u2028\u2029]+", " ", text)

@@ -81,6 +81,13 @@ def test_times_are_written_with_the_declared_marks_as_well(table):
     assert read(path, separator=";", time="day", time_format="%d.%m.%Y", **POINTS)[0].dt == 86400.0
 
 
+def test_booleans_are_no_numbers_whatever_marks_are_declared(table):
+    with pytest.raises(SeriesError, match=r"column 'x' holds booleans.*codes='x'"):
+        read(table(column("True", "False")), separator=";", decimal=",")
+    (series,) = read(table(column("True", "False")), separator=";", decimal=",", codes="x")
+    assert series.values[:, 0].tolist() == [1.0, 0.0]
+
+
 def test_a_column_that_is_not_asked_for_may_hold_any_marks(table):
     (series,) = read(table("x;z\n1,5;1.7\n2,5;1.9\n"), separator=";", columns="x", **POINTS)
     assert series.values[:, 0].tolist() == [1.5, 2.5]

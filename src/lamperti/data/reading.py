@@ -31,8 +31,9 @@ def read(source: Any, **options: Any) -> list[Series]:
     **Arguments**
 
     - `source`: a path: CSV or TSV (also .gz), Parquet, NetCDF or HDF5, Zarr (a folder), NPY or NPZ; or in memory an
-      array [T], [R, T] or [R, T, P], a pandas or polars table, an xarray DataArray or Dataset, or a list of recordings:
-      arrays [T] or [T, P] of any lengths, tables, xarray objects.
+      array [T], [R, T] or [R, T, P], a table of pandas, polars, Arrow, DuckDB or any other library that narwhals knows
+      (lazy ones are computed), an xarray DataArray or Dataset, or a list of recordings: arrays [T] or [T, P] of any
+      lengths, tables, xarray objects.
     - `options`: those of `lamperti.data.options.ReadOptions`, the first of which are `columns`, `time`, `id`, `dt` and
       `missing`.
 

@@ -130,7 +130,7 @@ def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
     sampling = describe_sampling(series)
     problems = [*refused, *(Problem("warning", "precision", "", text) for text in _said(caught))]
     names, total = series[0].names, sum(s.length for s in series)
-    varying, observed = _varying(series), sum(s.mask.sum(axis=0) for s in series)
+    varying, observed = _varying(series), np.sum([s.mask.sum(axis=0) for s in series], axis=0)
     problems += [
         Problem("error", "constant", name, "it does not vary. Leave it out, or pass drop_constant=True.")
         for name, varies in zip(names, varying, strict=True)

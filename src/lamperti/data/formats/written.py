@@ -25,6 +25,8 @@ def read_cells(column: pd.Series, options: ReadOptions) -> np.ndarray:
     is_time = column.name == options.time if options.time is not None else column.name in TIME_COLUMNS
     if column.name in (options.id, options.channel, *options.codes) or (is_time and options.time_format is not None):
         return cells
+    if {*cells} <= {"True", "False"}:  # which pandas finds only where it looks for numbers, too
+        return cells == "True"
     tokens = options.declared.tokens
     texts = [cell if isinstance(cell, str) and cell.strip() not in tokens else None for cell in cells]
     plain = [None if text is None else plain_number(text, options.marks) for text in texts]
