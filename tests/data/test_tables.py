@@ -110,6 +110,18 @@ def test_only_what_is_needed_of_a_lazy_table_is_computed():
         read(never)
 
 
+def test_integers_beyond_those_of_numpy_are_read_aloud():
+    with pytest.warns(LampertiWarning, match=f"largest magnitude {2**100}"):
+        (series,) = read(pl.DataFrame({"x": pl.Series([1, 2**100, 3], dtype=pl.Int128)}))
+    assert series.values[:, 0].tolist() == [1, 2.0**100, 3]
+
+
+@pytest.mark.parametrize("metadata", [b"{nonsense", b"[1]", b"3", b'{"index_columns": 3}', b'{"index_columns": [{}]}'])
+def test_metadata_that_pandas_never_wrote_is_no_index(metadata):
+    (series,) = read(TABLE.replace_schema_metadata({b"pandas": metadata}))
+    assert series.names == ("x",) and series.dt == 0.5
+
+
 def test_two_columns_of_one_name_are_refused():
     with pytest.raises(SeriesError, match="'a' comes twice"):
         read(pa.Table.from_arrays([pa.array([1, 2])] * 2, names=["a", "a"]))
@@ -169,6 +181,8 @@ def test_levels_of_an_index_that_hold_no_times_are_refused():
         read(frame)
     with pytest.raises(SeriesError, match=r"'x' is no level of the index \(who, what\).*reset_index"):
         read(frame, time="x")
+    with pytest.raises(SeriesError, match="column 'who', row 1 is empty, so its series is unknown"):
+        read(panel([["a", None], [0, 1]], ["who", "time"]))
     with pytest.raises(SeriesError, match=r"index has 2 levels.*lamperti\.read"):
         lp.Series(frame)
 

@@ -151,6 +151,11 @@ def test_dates_written_as_numbers_are_refused_until_it_is_said_what_they_are(tab
         assert read(source, time=None if source.index.name else "when", time_format=time_format)[0].dt == step
 
 
+def test_times_that_are_not_finite_are_no_dates():
+    with pytest.raises(ConfigError, match="time_format= is for dates, but column 'time' holds none"):
+        read(pd.DataFrame({"time": [np.inf, 2020.0], "x": [1, 2]}), time_format="%Y")
+
+
 @pytest.mark.parametrize("stamps", [[20230131, 20230132, 20230133], [202301, 202302, 202303], [2019, 2020, 2021]])
 def test_numbers_that_are_no_calendar_dates_stay_numbers(table, stamps):
     (series,) = read(table("time,x\n" + "".join(f"{t},1\n" for t in stamps)))

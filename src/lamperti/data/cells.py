@@ -159,7 +159,7 @@ def times(
             raise SeriesError(f"column {name!r}, row {row} holds {_shown(cells[row])}, {complaint}")
         return _stamp_seconds(_dates(name, cells, time_format), name, timezone), True
     values = numbers(name, cells, Missing(False, (), ()))[0]
-    if time_format is not None and (values == np.floor(values)).all():
+    if time_format is not None and np.isfinite(values).all() and (values == np.floor(values)).all():
         digits = np.array([str(int(cell)) for cell in cells], dtype=object)
         return _stamp_seconds(_dates(name, digits, time_format), name, timezone), True
     written = calendar_format(values) if not unit else None

@@ -46,7 +46,11 @@ def narwhals_table(data: Any, options: ReadOptions) -> Table:
 
 def _index_of_pandas(schema: Any) -> str | None:
     """The column that holds the index of the pandas table that an Arrow table was made of, if there is one."""
-    stored = [name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)]
+    try:
+        columns = schema.pandas_metadata["index_columns"]
+    except (ValueError, TypeError, KeyError):  # none, or none that pandas wrote
+        return None
+    stored = [name for name in columns if isinstance(name, str)] if isinstance(columns, list) else []
     return stored[0] if len(stored) == 1 else None
 
 
@@ -93,6 +97,8 @@ def _computed(frame: nw.DataFrame | nw.LazyFrame, index: str | None, options: Re
 
 def _cells(column: nw.Series) -> np.ndarray:
     kind = column.dtype
+    if isinstance(kind, (nw.Int128, nw.UInt128)):  # NumPy has none
+        return np.array([*column.to_list(), None], dtype=object)[:-1]
     if kind.is_integer() and column.null_count():
         return with_holes(column.drop_nulls().to_numpy(), column.is_null().to_numpy())
     if kind.is_decimal():

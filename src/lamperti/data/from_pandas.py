@@ -7,6 +7,7 @@ import pandas as pd
 
 from lamperti._errors import SeriesError
 from lamperti.data._checks import as_names
+from lamperti.data.cells import labels
 from lamperti.data.index import gives_way, index_times
 from lamperti.data.options import TIME_COLUMNS, ReadOptions
 from lamperti.data.table import Table, with_holes
@@ -78,7 +79,7 @@ def _levels(index: pd.MultiIndex, options: ReadOptions) -> _Index:
             "reset_index() to have columns only."
         )
     whose = [options.id] if options.id else [name for name in levels if name != clock]
-    marks = [levels[name].astype(str) for name in whose]
+    marks = [labels(name, levels[name].to_numpy(dtype=object)) for name in whose]
     stamps = _cells(levels[clock].to_series())
     utc = isinstance(levels[clock].dtype, pd.DatetimeTZDtype)
     return _Index(stamps, np.array(["/".join(parts) for parts in zip(*marks, strict=True)], dtype=object), utc)
