@@ -465,6 +465,35 @@ def test_a_fit_whose_figures_cannot_be_written_still_says_how_it_ended(place, tm
     assert "note: config.toml and history.csv could not be made" in captured.err
 
 
+def _broken(*args, **options):
+    raise ValueError("operands could not be broadcast together")
+
+
+def test_a_figure_that_fails_does_not_fail_the_fit(place, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(fit_code, "fit_series", lambda *args, **options: fitted.result())
+    (tmp_path / "run").mkdir()
+    monkeypatch.setattr("lamperti.viz.accessor.phase_space", _broken)
+    monkeypatch.setattr("lamperti.viz.accessor.drift", _broken)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert _fit(place, tmp_path / "run", "--figures") == 0
+    captured = capsys.readouterr()
+    said = "could not be made: unexpected ValueError: operands could not be broadcast together. The model is saved."
+    assert captured.err.count(said) == 2 and "3 iterations" in captured.out
+    assert {p.name for p in (tmp_path / "run" / "figures").iterdir()} == {"forecast.png", "training.png"}
+
+
+def test_a_figure_that_fails_does_not_fail_the_demo(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo_code, "fit_series", lambda *args, **options: fitted.result())
+    for name in ("phase_space", "free_run", "forecast_fan"):
+        monkeypatch.setattr(f"lamperti.viz.{name}", _broken)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0
+    assert capsys.readouterr().err.count("The model is saved.") == 3
+    assert {"model.safetensors", "training.png"} < {p.name for p in (tmp_path / "d").iterdir()}
+
+
 def test_demo_writes_figures_and_the_model(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo_code, "fit_series", lambda *args, **options: fitted.result())
     assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0

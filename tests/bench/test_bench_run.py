@@ -21,6 +21,7 @@ from lamperti.bench.suites import SUITES, jobs_of
 from lamperti.bench.table import COLUMNS, CSV, PARQUET
 from lamperti.cli import main
 from lamperti.data import systems
+from lamperti.train.interrupts import Terminated
 
 SOURCE = {"command": "lamperti bench run", "version": "0.0.0", "machine": "here"}
 
@@ -61,14 +62,15 @@ def test_the_table_has_a_row_for_every_metric_and_horizon(whole):
     pd.testing.assert_frame_equal(pd.read_parquet(whole / PARQUET), table, check_dtype=False)
 
 
-def test_an_interrupted_run_goes_on_to_the_same_table(whole, tmp_path):
+@pytest.mark.parametrize("signal", [KeyboardInterrupt, Terminated])
+def test_an_interrupted_run_goes_on_to_the_same_table(signal, whole, tmp_path):
     def stop(work):
-        raise KeyboardInterrupt
+        raise signal
 
     jobs = tiny.jobs()
     stopped = [*jobs[:2], dataclasses.replace(jobs[2], run=stop), *jobs[3:]]
     first = run(stopped, tmp_path)
-    assert first.interrupted and first.done == 2
+    assert first.interrupted and first.done == 2 and first.terminated == (signal is Terminated)
     assert len(list(read_cells(tmp_path))) == 2
     second = run(jobs, tmp_path)
     assert (second.done, second.kept, second.interrupted) == (4, 2, False)
@@ -194,7 +196,7 @@ def test_a_learned_model_is_measured_in_every_way(tmp_path):
 def test_a_fit_that_was_stopped_does_not_become_a_result(status, monkeypatch):
     stopped = dataclasses.replace(fitted.result(), history=dataclasses.replace(fitted.result().history, status=status))
     monkeypatch.setattr("lamperti.bench.methods.fit", lambda *args, **options: stopped)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Terminated if status == "terminated" else KeyboardInterrupt):
         fit_method("lamperti", fitted.data().series, Training(seed=0, minutes=1.0, horizon=5))
 
 

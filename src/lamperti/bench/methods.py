@@ -13,6 +13,8 @@ from lamperti.baselines import Baseline, PerChannel, Simulator, standard_baselin
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.series import Series
 from lamperti.results import FitResult
+from lamperti.train.history import STOPPED
+from lamperti.train.interrupts import Terminated
 from lamperti.train.loop import Progress, Watch
 
 N_SAMPLES = 256
@@ -76,8 +78,8 @@ def fit_method(method: str, series: Sequence[Series], training: Training) -> Fit
         progress=training.progress,
         watch=training.watch,
     )
-    if result.history.status in ("interrupted", "terminated"):
-        raise KeyboardInterrupt  # fit gives back what it has; a half-trained cell must not stand in the table
+    if result.history.status in STOPPED:  # fit gives back what it has; a half-trained cell must not stand in the table
+        raise Terminated if result.history.status == "terminated" else KeyboardInterrupt
     return learned(result, noise=training.noise, minutes=(time.monotonic() - began) / 60)
 
 

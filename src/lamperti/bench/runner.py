@@ -20,6 +20,7 @@ from lamperti.bench.cells import Cell, CellResult, path_of, read_cell, read_cell
 from lamperti.bench.jobs import Job, Work
 from lamperti.bench.table import CSV, PARQUET, write_table
 from lamperti.runs.manifest import listed, refuse_strangers, start_manifest
+from lamperti.train.interrupts import Terminated
 
 KIND = "bench"  # of the folder, in its manifest
 _AROUND_A_FIT = 90.0  # seconds of compiling and measuring, until there is experience
@@ -46,6 +47,8 @@ class Summary:
     kept: int
     """Cells that were there already."""
     interrupted: bool = False
+    terminated: bool = False
+    """Interrupted by SIGTERM."""
 
 
 def open_folder(folder: Path) -> None:
@@ -84,7 +87,7 @@ def run(
     again = {"skipped", "failed"} if retry else {"skipped"}
     todo = [job for job in jobs if job.cell not in known or known[job.cell].status in again]
     results: list[CellResult] = []
-    interrupted = False
+    stopped: BaseException | None = None
     try:
         for number, job in enumerate(todo, start=1):
             seen = [*known.values(), *results]
@@ -93,11 +96,13 @@ def run(
             write_cell(work.folder, result)
             results.append(result)
             report(Event(number, len(todo), job.cell, _left(todo[number:], [*seen, result], work.minutes), result))
-    except KeyboardInterrupt:
-        interrupted = True
+    except (KeyboardInterrupt, Terminated) as error:
+        stopped = error
     write_table(work.folder)
     count = {status: sum(r.status == status for r in results) for status in ("done", "failed", "skipped")}
-    return Summary(**count, kept=len(jobs) - len(todo), interrupted=interrupted)
+    return Summary(
+        **count, kept=len(jobs) - len(todo), interrupted=stopped is not None, terminated=isinstance(stopped, Terminated)
+    )
 
 
 def _existing(job: Job, work: Work) -> CellResult | None:

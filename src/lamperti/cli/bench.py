@@ -70,7 +70,7 @@ def run(
     ]
     ending = "interrupted; the same command goes on. " if summary.interrupted else ""
     say(f"{ending}{', '.join(filter(None, told))}: {out}", {"out": str(out)} | asdict(summary), as_json=json)
-    return 130 if summary.interrupted else 0
+    return 143 if summary.terminated else 130 if summary.interrupted else 0
 
 
 @bench.command
