@@ -27,6 +27,7 @@ def run_case(name: str, iterations: int, n_samples: int = 10) -> dict:
     import jax
     import numpy as np
 
+    from lamperti._compile import PROGRAMS
     from lamperti._process import while_training
     from lamperti.config import FitConfig, ModelConfig
     from lamperti.data import Scaler, Track, segment, systems
@@ -53,6 +54,7 @@ def run_case(name: str, iterations: int, n_samples: int = 10) -> dict:
         state, report = step(as_segment(segments.draw(rng, batch)), state, schedule.at(i, 0.0))
         return jax.block_until_ready(report)
 
+    before = PROGRAMS.traces
     with while_training:
         iterate(0)
         first = time.monotonic() - began
@@ -62,7 +64,7 @@ def run_case(name: str, iterations: int, n_samples: int = 10) -> dict:
         for i in range(iterations):
             report = iterate(24 + i)
         cpu = (time.process_time() - cpu) / iterations
-    traces = step.traces
+    traces = PROGRAMS.traces - before
     if traces != 1 or not bool(report.accepted):
         raise SystemExit(f"{name}: {traces} traces, accepted={bool(report.accepted)}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2

@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from lamperti._compile import to_jax
 from lamperti._errors import ConfigError, LampertiWarning, SeriesError
 from lamperti._numbers import as_count, as_seed
 from lamperti._runtime import refuse_fork
@@ -18,10 +18,10 @@ from lamperti.data.matching import match_channels, warn_if_far, warn_if_starved
 from lamperti.data.series import Series, as_series_list, unit_of_durations
 from lamperti.data.windows import Batch, Track, whole
 from lamperti.fitting import build, fit, resume
-from lamperti.forecasting import Start, draw_drifts, emit, encode_context, filter_context, roll_out, smooth
+from lamperti.forecasting import Start, draw_drifts, emit, encode_context, filter_context, pick, roll_out, smooth
 from lamperti.model import Segment
 from lamperti.results import Embedding, FitResult, Forecast, Simulation
-from lamperti.train.loop import as_segment, part
+from lamperti.train.loop import part
 from lamperti.train.memory import check_memory, filter_bytes, path_bytes, smoother_bytes
 
 __all__ = ["build", "embed", "fit", "forecast", "resume", "simulate"]
@@ -43,7 +43,7 @@ def embed(result: FitResult, series: Any) -> Embedding:
         check_memory(needed, "the states of the series", "series, or a model with a smaller n_particles")
     means, covs = [], []
     for track, rows in parts:
-        padded = as_segment(whole(*track, result.model.encoder.lead, _BUCKET))
+        padded = whole(*track, result.model.encoder.lead, _BUCKET)
         marginals = smooth(result.model, part(padded), key=jax.random.key(0))
         means.append(np.asarray(marginals.mean)[rows])
         covs.append(np.asarray(marginals.cov)[rows])
@@ -148,7 +148,7 @@ def _context(track: Track, lead: int) -> Segment:
     y, mask, dt = (a[-(_MAX_CONTEXT + lead) :] for a in track)
     dt = dt[-(len(y) - 1) :]
     if len(y) <= 2 * lead:
-        return part(as_segment(whole(y, mask, dt, lead, _BUCKET)))
+        return part(whole(y, mask, dt, lead, _BUCKET))
     padded = whole(y[lead:], mask[lead:], dt[lead:], 0, _BUCKET)
     real = Batch(
         np.concatenate([Track(y, mask, dt).y[None, :lead], padded.y], axis=1),
@@ -156,13 +156,12 @@ def _context(track: Track, lead: int) -> Segment:
         np.concatenate([dt[None, :lead], padded.dt], axis=1),
         np.concatenate([np.ones((1, lead), bool), padded.link], axis=1),
     )
-    return part(as_segment(real))
+    return part(real)
 
 
 def _start_states(result: FitResult, start: Any, n_paths: int, key) -> jax.Array:
     if start is None:
-        picked = jax.random.choice(key, len(result.states), (n_paths,), replace=len(result.states) < n_paths)
-        return jnp.asarray(result.states)[picked]
+        return to_jax(result.states[np.asarray(pick(len(result.states), n_paths, key=key))])
     d = result.model.latent_dim
     wanted = f"start must be finite states [{d}] or [{n_paths}, {d}]"
     try:
@@ -180,7 +179,7 @@ def _start_states(result: FitResult, start: Any, n_paths: int, key) -> jax.Array
             LampertiWarning,
             stacklevel=3,
         )
-    return jnp.broadcast_to(jnp.asarray(x), (n_paths, d))
+    return to_jax(np.broadcast_to(x, (n_paths, d)))
 
 
 def _random_key(seed: Any) -> jax.Array:

@@ -293,8 +293,7 @@ def _config(given: _C | None, kind: type[_C], name: str) -> _C:
 def _visited(model: LatentSDE, batch: Batch, *, seed: int) -> np.ndarray:
     """States that the training data went through: smoothed means, thinned."""
     lead = model.encoder.lead
-    segments = as_segment(batch)
-    means = [np.asarray(smooth(model, part(segments, i), key=jax.random.key(seed)).mean) for i in range(len(batch.y))]
+    means = [np.asarray(smooth(model, part(batch, i), key=jax.random.key(seed)).mean) for i in range(len(batch.y))]
     linked = np.concatenate([batch.link[:, lead:], np.zeros((len(batch.y), 1), bool)], axis=1)
     x = np.concatenate(means)[linked.reshape(-1)]
     return x[np.linspace(0, len(x) - 1, min(len(x), _KEPT_STATES)).astype(int)]

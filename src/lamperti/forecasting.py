@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from lamperti._compile import compiled
 from lamperti._params import realise
-from lamperti._typing import Array, Bool, Float, PRNGKeyArray, Scalar
+from lamperti._typing import Array, Bool, Float, Int, PRNGKeyArray, Scalar
 from lamperti.dynamics.sparse_gp import DriftDraws
 from lamperti.dynamics.transition import GPTransition
 from lamperti.math import small
@@ -191,6 +191,12 @@ def draw_drifts(model: LatentSDE, *, n: int, uncertain: bool, key: PRNGKeyArray)
 
 
 @compiled
+def pick(n: int, n_picked: int, *, key: PRNGKeyArray) -> Int[Array, " K"]:
+    """So many of n, each once where there are enough."""
+    return jax.random.choice(key, n, (n_picked,), replace=n < n_picked)
+
+
+@compiled
 def smooth(model: LatentSDE, segment: Segment, *, key: PRNGKeyArray):
     """Marginals of the states of one series."""
     model = realise(model)
@@ -211,6 +217,7 @@ def drift_moments(model: LatentSDE, x: Float[Array, "K D"]) -> tuple[Array, Arra
     return jax.vmap(transition.drift)(x), jnp.sqrt(jnp.maximum(variance, 0.0))
 
 
+@compiled
 def diffusion_moments(model: LatentSDE) -> tuple[Array, Array]:
     """Mean and sd of the diffusion 1/lam under its inverse-Gamma posterior, in the model's units."""
     q = realise(model).dynamics.posterior()

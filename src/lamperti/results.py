@@ -4,9 +4,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import jax.numpy as jnp
 import numpy as np
 
+from lamperti._compile import to_jax
 from lamperti._errors import ConfigError, DependencyError, SeriesError
 from lamperti._typing import Float
 from lamperti.config import FitConfig, ModelConfig
@@ -60,7 +60,7 @@ class FitResult:
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the drift dx/dt at latent points x [..., D], per unit of the user's time; NaN where x is."""
         points = self._points(x)
-        mean, sd = (np.asarray(a) for a in drift_moments(self.model, jnp.asarray(points.reshape(-1, points.shape[-1]))))
+        mean, sd = (np.asarray(a) for a in drift_moments(self.model, to_jax(points.reshape(-1, points.shape[-1]))))
         unit = self.scaler.time_unit
         return mean.reshape(points.shape) / unit, sd.reshape(points.shape) / unit
 

@@ -12,6 +12,7 @@ import pytest
 from tests.fitted import FIT, MODEL, data, result
 
 import lamperti as lp
+from lamperti._compile import PROGRAMS
 from lamperti.data import Scaler, Track, segment
 from lamperti.fitting import settings_of
 from lamperti.train.build import build_model, choose
@@ -42,10 +43,11 @@ def test_step_is_traced_once_while_rates_change(setting):
     model, segments, optimiser, step = setting
     state = start_state(model, optimiser, key=jax.random.key(0))
     rng, schedule = np.random.default_rng(0), Schedule(0.1, 0.5, 3)
+    before = PROGRAMS.traces
     for i in range(8):
         state, report = step(as_segment(segments.draw(rng, 4)), state, schedule.at(i, i / 8))
         assert bool(report.accepted)
-    assert step.traces == 1
+    assert PROGRAMS.traces <= before + 1  # none if another test has made it
 
 
 def test_step_that_is_not_finite_is_refused_and_changes_nothing(setting):

@@ -15,7 +15,7 @@ from lamperti.diagnostics.whiteness import Whiteness, whiteness
 from lamperti.forecasting import predict_steps, standardised_increments
 from lamperti.model import Segment
 from lamperti.results import FitResult
-from lamperti.train.loop import as_segment
+from lamperti.train.loop import part
 
 _PIECE = 512  # samples of a stretch
 _MULTIPLE = 64
@@ -60,7 +60,7 @@ def residuals(
 
 def as_one_segment(track: Track, lead: int, multiple: int) -> Segment:
     """A whole series as one segment, its length padded up to a multiple."""
-    return jax.tree.map(lambda a: a[0], as_segment(whole(*track, lead, multiple)))
+    return part(whole(*track, lead, multiple))
 
 
 def _columns(names: Sequence[str], stretches: list[Float[np.ndarray, "_T _P"]]) -> tuple[Whiteness, ...]:

@@ -5,8 +5,9 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
+
+from lamperti._compile import to_jax
 
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
@@ -26,7 +27,7 @@ def copied(tree: Any, prefix: str) -> Arrays:
 def filled(blank: T, arrays: Mapping[str, np.ndarray], prefix: str) -> T:
     """``blank`` with each array (or shape of one) exchanged for that of its name."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(blank)
-    values = [jnp.asarray(arrays[_name(prefix, path)]) if is_array(leaf) else leaf for path, leaf in leaves]
+    values = [to_jax(arrays[_name(prefix, path)]) if is_array(leaf) else leaf for path, leaf in leaves]
     return jax.tree.unflatten(structure, values)
 
 

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamperti._compile import compiled
+from lamperti._compile import compiled, to_jax
 from lamperti._errors import ConfigError
 from lamperti._params import positive
-from lamperti._typing import Array, Float
+from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.delay import suggest_dimension, window_length
@@ -22,7 +22,7 @@ from lamperti.dynamics.mean import LinearMean, zero_mean
 from lamperti.dynamics.sparse_gp import SparseGPDynamics
 from lamperti.emissions.linear_gaussian import EmissionMoments, LinearGaussian
 from lamperti.encoders import ConvGRU, HankelSkip, WindowMLP
-from lamperti.interfaces import AbstractEncoder, AbstractSmoother
+from lamperti.interfaces import AbstractEncoder, AbstractKernel, AbstractSmoother
 from lamperti.kernels import by_name, trainable
 from lamperti.math.normal_gamma import prior
 from lamperti.model import LatentSDE
@@ -63,31 +63,42 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
         raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
     # First, because an unknown name and parts that do not go together are cheap to refuse.
     skeleton(config, tracks[0].y.shape[1]).check()
-    kernels = tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim))
     picture = start.linear_picture(tracks, dim=dim, window=window, n_components=config.n_components, rng=rng)
     Z = start.inducing_inputs(picture.x, config.n_inducing, config.inducing, rng)
-    n_transitions = sum(len(t.dt) for t in tracks)
+    share = sum(len(t.dt) for t in tracks) / len(picture.x)
+    return _assemble(config, jax.tree.map(to_jax, picture), to_jax(Z), jnp.asarray(share), key=jax.random.key(seed))
 
-    @compiled
-    def assemble(picture: start.LinearPicture, Z: Float[Array, "M D"]) -> LatentSDE:
-        return LatentSDE(
-            encoder=_encoder(config, start.start_skip(picture, dim, window), tracks[0].y.shape[1], seed),
-            dynamics=start.start_dynamics(
-                picture,
-                Z,
-                kernels,
-                n_transitions=n_transitions,
-                linear_mean=config.linear_mean,
-                diffusion_step=config.diffusion_step,
-                jitter=config.jitter,
-            ),
-            emission=start.start_emission(picture),
-            initial=start.start_initial(picture),
-            smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-            told_by=config.potentials,
-        )
 
-    return assemble(jax.tree.map(jnp.asarray, picture), jnp.asarray(Z))
+@compiled
+def _assemble(
+    config: ModelConfig,
+    picture: start.LinearPicture,
+    Z: Float[Array, "M D"],
+    share: Scalar,
+    *,
+    key: PRNGKeyArray,
+) -> LatentSDE:
+    dim, window = Z.shape[1], config.window or 1
+    return LatentSDE(
+        encoder=_encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key),
+        dynamics=start.start_dynamics(
+            picture,
+            Z,
+            _kernels(config, dim),
+            share=share,
+            linear_mean=config.linear_mean,
+            diffusion_step=config.diffusion_step,
+            jitter=config.jitter,
+        ),
+        emission=start.start_emission(picture),
+        initial=start.start_initial(picture),
+        smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
+        told_by=config.potentials,
+    )
+
+
+def _kernels(config: ModelConfig, dim: int) -> tuple[AbstractKernel, ...]:
+    return tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim))
 
 
 def settings_of(fit: FitConfig) -> Settings:
@@ -120,15 +131,14 @@ def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
         skip = HankelSkip(
             zeros(width), zeros((config.n_components, width)), zeros((dim, config.n_components)), jnp.eye(dim), window
         )
-        kernels = [by_name(config.kernel, dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim)]
         weak = prior(jnp.ones(dim), jnp.ones(dim), config.n_inducing)
         moments = EmissionMoments(
             zeros((n_channels, dim + 1, dim + 1)), zeros((n_channels, dim + 1)), zeros(n_channels)
         )
         return LatentSDE(
-            encoder=_encoder(config, skip, n_channels, seed=0),
+            encoder=_encoder(config, skip, n_channels, key=jax.random.key(0)),
             dynamics=SparseGPDynamics(
-                kernels=tuple(trainable(k) for k in kernels),
+                kernels=tuple(trainable(k) for k in _kernels(config, dim)),
                 amplitude=ones(),
                 Z=zeros((config.n_inducing, dim)),
                 mean=LinearMean(zeros((dim, dim)), zeros(dim)) if config.linear_mean else zero_mean(dim),
@@ -148,8 +158,7 @@ def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
     return eqx.filter_eval_shape(parts)
 
 
-def _encoder(config: ModelConfig, skip: HankelSkip, n_channels: int, seed: int) -> AbstractEncoder:
-    key = jax.random.key(seed)
+def _encoder(config: ModelConfig, skip: HankelSkip, n_channels: int, *, key: PRNGKeyArray) -> AbstractEncoder:
     if config.encoder == "conv-gru":
         return ConvGRU(skip, n_channels, lag=config.lag or 1, start_sd=config.encoder_sd, key=key)
     return WindowMLP(skip, start_sd=config.encoder_sd, key=key)

@@ -17,9 +17,9 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from lamperti._compile import compiled
+from lamperti._compile import compiled, to_jax
 from lamperti._params import positive, realise
-from lamperti._typing import Array, Float, PRNGKeyArray
+from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.dynamics.initial import InitialState
 from lamperti.math.normal_gamma import posterior, weights
 from lamperti.model import LatentSDE, Segment
@@ -68,8 +68,7 @@ def gauge_move(model: LatentSDE, batches: Sequence[Segment], *, n_transitions: i
     T = gauge_transform(cov, Q)
     if T is None:
         return model
-    turned = change_coordinates(model, jnp.asarray(T))
-    return _refit_drift(turned, [d[0] for d in draws], batches, jnp.asarray(T), n_transitions)
+    return _turned(model, [d[0] for d in draws], list(batches), to_jax(T), jnp.asarray(float(n_transitions)))
 
 
 def change_coordinates(model: LatentSDE, T: Float[Array, "D D"]) -> LatentSDE:
@@ -95,14 +94,16 @@ def carry(model: LatentSDE, T: Float[Array, "D D"], Q: Float[Array, "D D"]) -> L
     )
 
 
-def _refit_drift(
+@compiled
+def _turned(
     model: LatentSDE,
-    paths: Sequence[Float[Array, "B S T D"]],
-    batches: Sequence[Segment],
+    paths: list[Float[Array, "B S T D"]],
+    batches: list[Segment],
     T: Float[Array, "D D"],
-    n_transitions: int,
+    n_transitions: Scalar,
 ) -> LatentSDE:
-    """The exact posterior of drift and precision given the mapped paths."""
+    """The model in coordinates x' = T x, with the exact posterior of drift and precision given the mapped paths."""
+    model = change_coordinates(model, T)
     lead = model.encoder.lead
     x = jnp.concatenate([p @ T.T for p in paths])
     dt = jnp.concatenate([b.dt[:, lead:] for b in batches])

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from lamperti._compile import to_jax
 from lamperti._errors import TrainingError
 from lamperti._process import while_training
 from lamperti.data.windows import Batch, SegmentSet
@@ -28,8 +28,8 @@ from lamperti.train.step import (
     LearningRates,
     StepReport,
     make_optimiser,
-    make_score,
     make_step,
+    score,
     start_state,
 )
 
@@ -77,7 +77,6 @@ class _Run:
             span_rate=settings.span_rate,
             follow=settings.follow,
         )
-        self.score = make_score(n_samples=_SCORE_SAMPLES)
         self.score_key, key = jax.random.split(jax.random.key(settings.seed))
         self.held_out = as_segment(validation) if validation is not None else None
         if isinstance(start, Position):
@@ -147,7 +146,7 @@ class _Run:
         if self.held_out is None:
             value = float(terms.total) / self.segments.n_transitions
         else:
-            value = float(self.score(self.at.state.model, self.held_out, self.score_key))
+            value = float(score(self.at.state.model, self.held_out, n_samples=_SCORE_SAMPLES, key=self.score_key))
         if np.isfinite(value) and value > self.history.best_score - _TIE:
             # The later of two states that score alike: rates fall towards the end, and with them the noise in it.
             self.at.best = _copy(self.at.state.model)
@@ -265,13 +264,14 @@ def diagnosis(history: History, iteration: int) -> str:
 
 
 def _copy(model: LatentSDE) -> LatentSDE:
-    return jax.tree.map(lambda a: a.copy() if isinstance(a, jax.Array) else a, model)
+    # By way of NumPy: a copy by jax would be a program for every shape.
+    return jax.tree.map(lambda a: to_jax(a) if isinstance(a, jax.Array) else a, model)
 
 
 def as_segment(batch: Batch) -> Segment:
-    return Segment(*(jnp.asarray(a) for a in batch))
+    return Segment(*(to_jax(a) for a in batch))
 
 
-def part(batch: Segment, i: int = 0) -> Segment:
+def part(batch: Batch, i: int = 0) -> Segment:
     """One segment of a batch."""
-    return jax.tree.map(lambda a: a[i], batch)
+    return Segment(*(to_jax(a[i]) for a in batch))

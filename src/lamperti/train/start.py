@@ -20,7 +20,7 @@ from scipy.cluster.vq import kmeans2
 
 from lamperti._errors import SeriesError
 from lamperti._params import positive
-from lamperti._typing import Array, Bool, Float
+from lamperti._typing import Array, Bool, Float, Scalar
 from lamperti.data.delay import HankelBasis, hankel
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.initial import InitialState
@@ -120,12 +120,14 @@ def start_dynamics(
     Z: Float[Array, "M D"],
     kernels: tuple[AbstractKernel, ...],
     *,
-    n_transitions: int,
+    share: Scalar,
     linear_mean: bool,
     diffusion_step: DiffusionStep,
     jitter: float,
 ) -> SparseGPDynamics:
-    """Regress the increments on the states: mean drift, diffusion, amplitude, and the conjugate posterior."""
+    """Regress the increments on the states: mean drift, diffusion, amplitude, and the conjugate posterior.
+
+    ``share``: transitions of all the data for each point of the picture."""
     x, dx, dt = (jnp.asarray(a) for a in (picture.x, picture.dx, picture.dt))
     n_points, dim = x.shape
     mean = _regress(x, dx, dt) if linear_mean else zero_mean(dim)
@@ -146,7 +148,7 @@ def start_dynamics(
         axes=jnp.eye(dim),
         diffusion_step=diffusion_step,
     )
-    weight = jnp.full(n_points, n_transitions / n_points)
+    weight = jnp.full(n_points, share)
     q = posterior(weak, dynamics.condition().path_terms(x, dx, dt, weight)[1])
     return dataclasses.replace(
         dynamics,

@@ -4,16 +4,16 @@ The natural step and the closed-form updates of emission and initial state reuse
 estimated from. A step whose result is not finite is refused: the state stays and the status says so.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
-from lamperti._compile import compiled
+from lamperti._compile import compiled, to_jax
 from lamperti._params import realise
 from lamperti._typing import Array, Bool, Int, PRNGKeyArray, Scalar
 from lamperti.interfaces import AbstractSmoother
@@ -74,8 +74,10 @@ def trainable_spec(model: LatentSDE) -> LatentSDE:
     return eqx.tree_at(moved, spec, [arrays(part) for part in moved(model)])
 
 
+@lru_cache(maxsize=16)
 def make_optimiser(rates: LearningRates) -> optax.GradientTransformation:
-    """Adam with a rate for each group of parameters."""
+    """Adam with a rate for each group of parameters. The same rates give the same object, which is part of what the
+    step was compiled for."""
 
     def labels(params: LatentSDE) -> LatentSDE:
         tree = jax.tree.map(lambda _: "network", params)
@@ -98,15 +100,39 @@ def _none(leaf) -> bool:
 
 def start_state(model: LatentSDE, optimiser: optax.GradientTransformation, *, key: PRNGKeyArray) -> TrainState:
     # A weakly typed scalar would come back strong from the first step and make the second compile anew.
-    # By way of NumPy, because the step takes its state's memory and the caller's model must stay whole.
-    model = jax.tree.map(lambda a: jnp.array(np.array(a)) if eqx.is_inexact_array(a) else a, model)
-    return TrainState(model, compiled(optimiser_state)(model, optimiser), key)
+    # A copy, because the step takes its state's memory and the caller's model must stay whole.
+    model = jax.tree.map(lambda a: to_jax(a) if eqx.is_inexact_array(a) else a, model)
+    return TrainState(model, _first_moments(model, optimiser), key)
 
 
 def optimiser_state(model: LatentSDE, optimiser: optax.GradientTransformation) -> optax.OptState:
     """Adam's averages before the first step."""
     params, _ = eqx.partition(model, trainable_spec(model))
     return optimiser.init(params)
+
+
+_first_moments = compiled(optimiser_state)
+
+
+class Plan(NamedTuple):
+    """What is the same in all iterations. Numbers and functions here are part of the program."""
+
+    optimiser: optax.GradientTransformation
+    n_samples: int
+    span_rate: float
+    follow: float
+    n_transitions: Scalar  # an array: data sets of many sizes share a program
+
+
+class Given(NamedTuple):
+    """What an iteration works with and leaves as it is."""
+
+    plan: Plan
+    batch: Segment
+    rates: Rates
+
+
+Step = Callable[[Segment, TrainState, Rates], tuple[TrainState, StepReport]]
 
 
 def make_step(
@@ -116,63 +142,46 @@ def make_step(
     n_transitions: int,
     span_rate: float,
     follow: float = 0.0,
-) -> "_Step":
-    """The jitted step: (batch, state, rates) -> (state, report). It is compiled once for each shape of batch."""
-    return _Step(optimiser, n_samples, n_transitions, span_rate, follow)
+) -> Step:
+    """The compiled step: (batch, state, rates) -> (state, report). The memory of the state that goes in is reused."""
+    plan = Plan(optimiser, n_samples, span_rate, follow, jnp.asarray(float(n_transitions)))
+    return lambda batch, state, rates: _step(Given(plan, batch, rates), state)
 
 
-class _Step:
-    """A jitted step that counts its traces, so that a test can say there was one."""
+@compiled(donate=True)
+def _step(given: Given, state: TrainState) -> tuple[TrainState, StepReport]:
+    plan, batch, rates = given
+    key_next, key_span, key_elbo = jax.random.split(state.key, 3)
+    model = state.model
+    w = weights(model.dynamics.q)
+    params, fixed = eqx.partition(model, trainable_spec(model))
+    n_chain = batch.y.shape[1] - model.encoder.lead
+    keep = masked_spans(key_span, batch.y.shape[0], n_chain, plan.span_rate) if plan.span_rate > 0 else None
 
-    def __init__(
-        self,
-        optimiser: optax.GradientTransformation,
-        n_samples: int,
-        n_transitions: int,
-        span_rate: float,
-        follow: float,
-    ):
-        self.optimiser, self.n_samples, self.span_rate = optimiser, n_samples, span_rate
-        self.n_transitions, self.follow = n_transitions, follow
-        self.traces = 0
-        self._jitted = compiled(self._step, donate="all-except-first")
+    def loss(params):
+        realised = realise(eqx.combine(params, fixed))
+        terms, sampled = elbo(
+            realised,
+            batch,
+            weights=w,
+            n_samples=plan.n_samples,
+            n_transitions=plan.n_transitions,
+            keep=keep,
+            key=key_elbo,
+        )
+        # The second part moves the encoder only; the bound that is reported does not have it.
+        cost = -terms.total / plan.n_transitions + plan.follow * sampled.encoder_error
+        return cost, (terms, jax.lax.stop_gradient(sampled))
 
-    def __call__(self, batch: Segment, state: TrainState, rates: Rates) -> tuple[TrainState, StepReport]:
-        return self._jitted(batch, state, rates)
+    (_, (terms, sampled)), grads = jax.value_and_grad(loss, has_aux=True)(params)
+    updates, opt_state = plan.optimiser.update(grads, state.opt_state, params)
+    updates = jax.tree.map(lambda u: rates.learning * u, updates)
+    moved: Any = eqx.combine(optax.apply_updates(params, updates), fixed)
+    moved, halvings = conjugate_updates(moved, sampled, batch, keep, rates.rho)
 
-    def _step(self, batch: Segment, state: TrainState, rates: Rates) -> tuple[TrainState, StepReport]:
-        self.traces += 1
-        key_next, key_span, key_elbo = jax.random.split(state.key, 3)
-        model = state.model
-        w = weights(model.dynamics.q)
-        params, fixed = eqx.partition(model, trainable_spec(model))
-        n_chain = batch.y.shape[1] - model.encoder.lead
-        keep = masked_spans(key_span, batch.y.shape[0], n_chain, self.span_rate) if self.span_rate > 0 else None
-
-        def loss(params):
-            realised = realise(eqx.combine(params, fixed))
-            terms, sampled = elbo(
-                realised,
-                batch,
-                weights=w,
-                n_samples=self.n_samples,
-                n_transitions=jnp.asarray(float(self.n_transitions)),
-                keep=keep,
-                key=key_elbo,
-            )
-            # The second part moves the encoder only; the bound that is reported does not have it.
-            cost = -terms.total / self.n_transitions + self.follow * sampled.encoder_error
-            return cost, (terms, jax.lax.stop_gradient(sampled))
-
-        (_, (terms, sampled)), grads = jax.value_and_grad(loss, has_aux=True)(params)
-        updates, opt_state = self.optimiser.update(grads, state.opt_state, params)
-        updates = jax.tree.map(lambda u: rates.learning * u, updates)
-        moved: Any = eqx.combine(optax.apply_updates(params, updates), fixed)
-        moved, halvings = conjugate_updates(moved, sampled, batch, keep, rates.rho)
-
-        accepted = _all_finite((moved, opt_state, terms))
-        kept = _choose(accepted, (moved, opt_state), (model, state.opt_state))
-        return TrainState(kept[0], kept[1], key_next), StepReport(terms, accepted, halvings)
+    accepted = _all_finite((moved, opt_state, terms))
+    kept = _choose(accepted, (moved, opt_state), (model, state.opt_state))
+    return TrainState(kept[0], kept[1], key_next), StepReport(terms, accepted, halvings)
 
 
 def conjugate_updates(
@@ -202,22 +211,18 @@ def masked_spans(key: PRNGKeyArray, n_series: int, length: int, rate: float) -> 
     return ~(picked & (k >= start) & (k < start + span))
 
 
-def make_score(*, n_samples: int):
-    """Jitted bound of held-out segments with unmasked potentials: the data terms per transition.
+@compiled
+def score(model: LatentSDE, batch: Segment, *, n_samples: int, key: PRNGKeyArray) -> Scalar:
+    """Bound of held-out segments with unmasked potentials: the data terms per transition.
 
     A chain linearised at the encoder's means is linearised anew at its own smoothed ones. Where the encoder errs on
     windows that it has not seen, the bound would otherwise say so of the drift, and a good state of the drift would be
     passed over."""
-
-    @compiled
-    def score(model: LatentSDE, batch: Segment, key: PRNGKeyArray) -> Scalar:
-        realised = realise(eqx.tree_at(lambda m: m.smoother, model, _for_scoring(model.smoother)))
-        n = jnp.sum(batch.link[:, model.encoder.lead :]).astype(float)
-        w = weights(realised.dynamics.q)
-        terms, _ = elbo(realised, batch, weights=w, n_samples=n_samples, n_transitions=n, key=key)
-        return terms.data / n
-
-    return score
+    realised = realise(eqx.tree_at(lambda m: m.smoother, model, _for_scoring(model.smoother)))
+    n = jnp.sum(batch.link[:, model.encoder.lead :]).astype(float)
+    w = weights(realised.dynamics.q)
+    terms, _ = elbo(realised, batch, weights=w, n_samples=n_samples, n_transitions=n, key=key)
+    return terms.data / n
 
 
 def _for_scoring(smoother: AbstractSmoother) -> AbstractSmoother:

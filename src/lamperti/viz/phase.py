@@ -15,10 +15,11 @@ from mpl_toolkits.mplot3d.art3d import Line3DCollection
 from lamperti._compile import compiled
 from lamperti._params import realise
 from lamperti._text import literal
-from lamperti._typing import Float
+from lamperti._typing import Array, Float
 from lamperti.api import embed, simulate
 from lamperti.data.series import Series
 from lamperti.data.windows import whole
+from lamperti.model import LatentSDE
 from lamperti.results import Embedding, FitResult
 from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, TIME_MAP, left_out, legend, new_figure, tidy
 
@@ -76,11 +77,16 @@ def phase_space(result: FitResult, series: Series, *, seed: int = 0) -> Figure:
 
 def encoder_means(result: FitResult, series: Series) -> Float[np.ndarray, "T D"]:
     """What the encoder alone says of each state."""
-    scaler, encoder = result.scaler, realise(result.model).encoder
+    scaler, encoder = result.scaler, result.model.encoder
     y = np.nan_to_num(scaler.values(series.values))
     batch = whole(y, series.mask, scaler.steps(series.steps), encoder.lead, _PADDING)
-    mean = compiled(lambda *data: encoder(*data).mean)(batch.y[0], batch.mask[0], batch.dt[0])
+    mean = _encoded(result.model, batch.y[0], batch.mask[0], batch.dt[0])
     return np.asarray(mean)[: len(series)]
+
+
+@compiled
+def _encoded(model: LatentSDE, y: np.ndarray, mask: np.ndarray, dt: np.ndarray) -> Array:
+    return realise(model).encoder(y, mask, dt).mean
 
 
 def _handles(axes: Axes) -> list:
