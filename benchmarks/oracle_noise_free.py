@@ -82,9 +82,7 @@ def best_committed(table: pd.DataFrame, system: str, oracle: float) -> dict[str,
     return {"best_method": str(best.method), "best": float(best.value), "best_over_oracle": float(best.value / oracle)}
 
 
-def _former(
-    made: Simulated, contexts: np.ndarray, dt: float, n_particles: int, rng: np.random.Generator
-) -> np.ndarray:
+def _former(made: Simulated, contexts: np.ndarray, dt: float, n_particles: int, rng: np.random.Generator) -> np.ndarray:
     """Members [R, S, 1, 1] of the forecast one sample ahead by the filter with an assumed noise."""
     system, n_times = made.system, contexts.shape[1]
     assumed = np.maximum(ASSUMED, ASSUMED_FIRST * ASSUMED_DECAY ** np.arange(n_times)) * contexts.std()
@@ -99,9 +97,7 @@ def _former(
     return advance(x.reshape(-1, x.shape[-1]), rng).reshape(x.shape)[:, :, None, :1]
 
 
-def _resampled(
-    predicted: np.ndarray, y: np.ndarray, noise_sd: float, n: int, rng: np.random.Generator
-) -> np.ndarray:
+def _resampled(predicted: np.ndarray, y: np.ndarray, noise_sd: float, n: int, rng: np.random.Generator) -> np.ndarray:
     """Indices of n particles for each origin, drawn in even strides by their likelihood."""
     log_w = -0.5 * ((y[:, None] - predicted) / noise_sd) ** 2
     edges = np.cumsum(np.exp(log_w - log_w.max(axis=1, keepdims=True)), axis=1)

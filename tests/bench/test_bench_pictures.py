@@ -22,7 +22,9 @@ def drawn(tmp_path_factory):
     snapshots(0, fitted.result().model)
     snapshots(7, fitted.result().model)  # not one of the stages
     problem = dataclasses.replace(tiny.TINY, n_samples=60)
-    drawings = pictures.of_simulated(problem, problem.test_data(0.1), fitted.result(), problem.real_runs(), snapshots)
+    drawings = pictures.of_simulated(
+        problem, problem.test_data(0.1, 0), fitted.result(), problem.real_runs(), snapshots
+    )
     return folder, pictures.draw(drawings, folder, CELL), snapshots
 
 

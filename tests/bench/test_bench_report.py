@@ -50,6 +50,15 @@ def test_a_target_is_met_missed_or_not_run():
     assert missed.reached == f"lowest 0.5 ({CORE[-1]} h=1)"
 
 
+def test_a_third_above_the_oracle_is_missed_although_skill_is_near_one():
+    rows = [Row("skill_fraction", 0.996, 0.001, h, 100) for h in HORIZONS]
+    rows += [Row("crps_over_oracle", 1.31, 0.02, h, 100) for h in HORIZONS]
+    found = results(*((Cell(s, 0.1, "lamperti", 0), rows) for s in CORE))
+    assert verdict("skill fraction, h = 1, 5, 10, 20, 10 % noise, each", found).outcome == "met"
+    missed = verdict("CRPS over the oracle's, h = 1, 5, 10, 20, 10 % noise, each", found)
+    assert missed.outcome == "missed" and missed.reached.startswith("highest 1.31")
+
+
 def test_part_of_a_run_can_miss_a_target_but_not_meet_it():
     words = "skill fraction, h = 1, 5, 10, 20, 10 % noise, each"
     part = verdict(words, results(*skills(0.95, CORE[:2])))
@@ -184,6 +193,15 @@ def test_the_page_tells_targets_seeds_failures_and_commands(reported):
     assert "```sh\nlamperti bench run\n```" in page
     assert re.search(r"\| tiny \|.*\(\d\.\d+, \d\.\d+\)", page), "both seeds of a baseline"
     assert "### laser" in page
+
+
+def test_the_page_shows_crps_over_the_oracles_for_all_methods(reported):
+    page = reported.with_name("benchmarks.md").read_text()
+    table = page.split("CRPS over the oracle's, averaged over horizons")[1].split("\n\n")[1]
+    header, _, row = table.splitlines()
+    assert header == "| system | climatology | persistence | ar |" and row.startswith("| tiny |") and "±" in row
+    # the result of the library is of before the ratio was measured: its skill is shown, a table of ratios is not
+    assert "lamperti: skill fraction by horizon." in page and "lamperti: CRPS over the oracle's" not in page
 
 
 def test_every_published_number_leads_to_its_command(reported):

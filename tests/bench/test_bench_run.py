@@ -16,12 +16,13 @@ from lamperti.bench import measures, runner
 from lamperti.bench.cells import Cell, CellResult, Row, path_of, read_cell, read_cells, write_cell
 from lamperti.bench.jobs import Job, Outcome, Work
 from lamperti.bench.methods import METHODS, Training, fit_method, learned
-from lamperti.bench.problems import CORE, HORIZONS, PAPER, PROBLEMS, QUICK
+from lamperti.bench.problems import CORE, FINAL, HORIZONS, PAPER, PROBLEMS, QUICK
 from lamperti.bench.suites import SUITES, jobs_of
 from lamperti.bench.table import COLUMNS, CSV, PARQUET
 from lamperti.cli import main
 from lamperti.data import systems
 from lamperti.train.interrupts import Terminated
+from lamperti.evaluation import oracles
 
 SOURCE = {"command": "lamperti bench run", "version": "0.0.0", "machine": "here"}
 
@@ -77,8 +78,35 @@ def test_an_interrupted_run_goes_on_to_the_same_table(signal, whole, tmp_path):
     pd.testing.assert_frame_equal(without_times(tmp_path), without_times(whole))
 
 
-def test_oracles_are_shared_by_the_methods_of_a_problem(whole):
-    assert len(list((whole / "oracles").glob("oracle-ornstein*"))) == 1
+def test_oracles_are_shared_by_the_methods_of_a_problem_and_not_by_its_seeds(whole):
+    assert len(list((whole / "oracles").glob("oracle-ornstein*"))) == 2
+
+
+def test_each_seed_is_judged_on_a_test_set_of_its_own(whole):
+    table = pd.read_csv(whole / CSV)
+    limit = table[(table["metric"] == "oracle_over_climatology") & (table["horizon"] == 1)]
+    by_seed = limit.groupby("seed")["value"].unique()
+    assert len(by_seed) == 2 and by_seed[0][0] != by_seed[1][0]
+    assert all(len(values) == 1 for values in by_seed), "one test set for all methods of a seed"
+    assert not np.isin(tiny.TINY.test_data(0.1, 0).clean, tiny.TINY.test_data(0.1, 1).clean).any()
+
+
+def test_crps_over_the_oracles_stands_beside_skill(whole):
+    table = pd.read_csv(whole / CSV).set_index(["metric", "method", "seed", "horizon"])["value"]
+    over = table["crps_over_oracle"]
+    assert len(over) == 6 * 2
+    np.testing.assert_allclose(over, table["crps_over_climatology"] / table["oracle_over_climatology"])
+
+
+def test_results_against_another_oracle_or_other_test_sets_are_not_mixed_in(tmp_path, monkeypatch):
+    (job,) = tiny.jobs(1)[:1]
+    run([job], tmp_path)
+    for name, value in (("lamperti.evaluation.oracles.DEFINITION", "x"), ("lamperti.bench.problems.TEST_SEED", 7)):
+        with monkeypatch.context() as patch:
+            patch.setattr(name, value)
+            with pytest.raises(lp.ConfigError, match="another definition"):
+                run(tiny.jobs(1)[:1], tmp_path)
+    assert run(tiny.jobs(1)[:1], tmp_path).kept == 1
 
 
 def test_a_failed_cell_is_kept_with_its_reason_and_retried_on_request(tmp_path):
@@ -137,8 +165,8 @@ def test_time_left_follows_experience():
 
 
 def test_problems_have_the_sizes_that_were_agreed():
-    assert len(CORE) == 8
-    assert {PROBLEMS[name].system for name in CORE} == {
+    assert len(CORE) == 8 and len(FINAL) == 3
+    assert {PROBLEMS[name].system for name in (*CORE, *FINAL)} == {
         name for name in systems.__all__ if callable(getattr(systems, name)) and name.islower()
     }
     oscillator, population = PROBLEMS["excited_oscillator"], PROBLEMS["lotka_volterra_1khz"]
@@ -149,12 +177,12 @@ def test_problems_have_the_sizes_that_were_agreed():
         small = dataclasses.replace(problem, n_series=2, n_origins=2, n_samples=12)
         assert small.training_data(0.1, 0).clean.shape == (2, 12, 1)
         assert small.training_data(0.0, 0).system.dimension == problem.latent_dim
-    with_far = PROBLEMS["excited_oscillator"].test_data(0.0)
+    with_far = PROBLEMS["excited_oscillator"].test_data(0.0, 0)
     assert with_far.clean.shape == (100, 500, 1)
 
 
 def test_test_data_is_not_training_data():
-    train, test = tiny.TINY.training_data(0.1, 0), tiny.TINY.test_data(0.1)
+    train, test = tiny.TINY.training_data(0.1, 0), tiny.TINY.test_data(0.1, 0)
     other = tiny.TINY.training_data(0.1, 1)
     assert not np.isin(test.clean, train.clean).any()
     assert not np.isin(other.clean, train.clean).any()
@@ -165,6 +193,7 @@ def test_suites_have_known_cells():
     assert len(jobs_of(SUITES["quick"])) == len(QUICK) * 8
     assert len(jobs_of(SUITES["core"])) == 8 * 3 * 3 * len(METHODS)
     assert len(jobs_of(SUITES["paper"])) == len(PAPER) * 3 * 3 * len(METHODS)
+    assert {job.cell.system for job in jobs_of(SUITES["final"])} == set(FINAL)
     few = jobs_of(SUITES["all"], seeds=1, noises=[0.0], methods=["lamperti", "ar"], systems=["lorenz"])
     assert [job.cell for job in few] == [Cell("lorenz", 0.0, "ar", 0), Cell("lorenz", 0.0, "lamperti", 0)]
     with pytest.raises(lp.ConfigError, match="Did you mean 'lorenz'"):
@@ -173,9 +202,28 @@ def test_suites_have_known_cells():
         jobs_of(SUITES["quick"], methods=["arima"])
 
 
+def test_systems_of_the_final_table_are_in_no_other_suite():
+    for name, suite in SUITES.items():
+        met = {problem.name for problem in suite.problems} & set(FINAL)
+        assert met == (set(FINAL) if name == "final" else set()), name
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("name", FINAL)
+def test_every_system_of_the_final_table_has_an_oracle(name, noise):
+    problem = dataclasses.replace(PROBLEMS[name], context=40, horizons=(1, 2), n_origins=12)
+    test = problem.test_data(noise, 0)
+    contexts = np.stack([s.values[:40, 0] for s in test.series])
+    samples = oracles.particle_forecast(
+        test.system, contexts, problem.dt, float(test.noise_sd[0]), 1, n_particles=400, n_samples=50
+    )
+    error = np.abs(samples.mean(axis=1)[:, 0, 0] - test.clean[:, 40, 0])
+    assert np.median(error) < 0.2 * test.clean.std()
+
+
 def test_a_learned_model_is_measured_in_every_way(tmp_path):
     problem = dataclasses.replace(tiny.TINY, far=20)
-    test = problem.test_data(0.1)
+    test = problem.test_data(0.1, 0)
     method = learned(fitted.result(), noise=False, minutes=0.1)
     rows = measures.free_run_rows(method, [run[:, :60] for run in problem.real_runs()])
     rows += measures.far_rows(problem, test, method)

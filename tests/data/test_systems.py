@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.linalg import solve_continuous_lyapunov
 
 from lamperti._errors import CapabilityError, ConfigError
 from lamperti.data import systems
@@ -16,6 +17,9 @@ SMALL = {
     "double_well": {"substeps": 10},
     "van_der_pol": {"substeps": 20},
     "fitzhugh_nagumo": {"substeps": 10},
+    "duffing": {"substeps": 10},
+    "hindmarsh_rose": {"substeps": 20, "rate": 0.1},
+    "brusselator": {"substeps": 20},
 }
 
 
@@ -150,6 +154,86 @@ def test_fitzhugh_nagumo_spikes_repeatedly_and_irregularly():
     gaps = np.concatenate([np.diff(np.flatnonzero((path[1:] > 1) & (path[:-1] <= 1))) for path in v])
     gaps = gaps[gaps > 10]  # noise may cross the threshold twice in one spike
     assert 30 < gaps.mean() < 50 and gaps.std() > 1
+
+
+STEPS = {
+    # state, drift and noise covariance a time unit, worked out by hand from the docstrings
+    "duffing": (
+        [0.5, -0.2, 0.6, 0.8],
+        [-0.2, 0.5 - 0.125 + 0.06 + 0.3, -0.96, 0.72],
+        # on the circle the noise acts along the tangent (-0.8, 0.6) only
+        [[0, 0, 0, 0], [0, 0.01, 0, 0], [0, 0, 0.0016, -0.0012], [0, 0, -0.0012, 0.0009]],
+    ),
+    "hindmarsh_rose": (
+        [0.5, -2.0, 2.5],
+        [-2.0 + 0.75 - 0.125 - 2.5 + 2.5, 1.0 - 1.25 + 2.0, 0.01 * (8.4 - 2.5)],
+        [[0.01, 0, 0], [0, 0, 0], [0, 0, 0]],
+    ),
+    "brusselator": ([2.0, 1.5], [1 - 2 - 6 + 6, 6 - 6], [[0.015, -0.012], [-0.012, 0.012]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(STEPS))
+def test_a_short_step_has_the_mean_and_the_covariance_of_the_equation(name):
+    system = getattr(systems, name)(n_samples=2).system
+    start, drift, covariance = (np.array(v, dtype=float) for v in STEPS[name])
+    n, dt = 40_000, 1e-3
+    moved = system.step(np.tile(start, (n, 1)), dt, np.random.default_rng(1), substeps=2) - start
+    variance = np.diag(covariance)
+    # the drift changes by a few units a time unit, so over the step by a few thousandths
+    np.testing.assert_array_less(np.abs(moved.mean(0) / dt - drift), 0.02 + 5 * np.sqrt(variance / dt / n))
+    error = 5 * np.sqrt(2 / n) * np.sqrt(np.outer(variance, variance))
+    np.testing.assert_array_less(np.abs(np.cov(moved.T) / dt - covariance), 1e-5 + error)
+
+
+def test_the_force_on_duffings_beam_turns_with_its_frequency_and_forgets_its_phase():
+    system = systems.duffing(n_samples=2, phase_noise=0.4).system
+    n, t = 4000, 2.0
+    x = system.step(np.tile([0.0, 0.0, 1.0, 0.0], (n, 1)), t, np.random.default_rng(2), substeps=400)
+    np.testing.assert_allclose(np.hypot(x[:, 2], x[:, 3]), 1.0, rtol=1e-12)
+    expected = np.exp(-0.5 * 0.16 * t) * np.array([np.cos(1.2 * t), np.sin(1.2 * t)])
+    np.testing.assert_allclose(x[:, 2:].mean(0), expected, atol=5 * np.sqrt(0.5 / n))
+
+
+def test_duffings_beam_without_force_has_the_speeds_of_its_temperature():
+    n = 2000
+    states = systems.duffing(n, 2, dt=1.0, substeps=50, damping=0.5, noise=0.5, force=0.0, seed=3).states[:, -1]
+    assert np.mean(states[:, 1] ** 2) == pytest.approx(0.25, abs=5 * 0.25 * np.sqrt(2 / n) + 0.01)
+    assert abs(np.corrcoef(states[:, 0], states[:, 1])[0, 1]) < 5 / np.sqrt(n)
+
+
+def test_the_force_makes_duffings_beam_change_wells():
+    driven, still = (systems.duffing(20, 200, seed=4, substeps=25, force=f).clean[..., 0] for f in (0.5, 0.0))
+    changes = [np.mean(np.diff(np.sign(x), axis=1) != 0) for x in (driven, still)]
+    assert changes[0] > 5 * changes[1] and changes[0] > 0.01
+
+
+def test_hindmarsh_and_roses_neuron_fires_in_bursts():
+    v = systems.hindmarsh_rose(20, 800, seed=5, substeps=50).clean[..., 0]
+    fired = [np.flatnonzero((path[1:] > 1) & (path[:-1] <= 1)) * 0.5 for path in v]
+    gaps = np.concatenate([np.diff(times) for times in fired])
+    within, between = gaps[gaps < 40], gaps[gaps > 60]
+    assert len(within) > 0.5 * len(gaps) and len(between) > 0.2 * len(gaps)
+    assert len(within) + len(between) > 0.95 * len(gaps), "intervals of two kinds, and hardly any between them"
+
+
+def test_the_brusselator_at_rest_fluctuates_as_its_rates_say():
+    a, b, volume, n = 1.0, 1.5, 2e4, 3000
+    states = systems.brusselator(n, 2, dt=1.0, substeps=100, a=a, b=b, volume=volume, seed=6).states[:, -1]
+    slope = np.array([[b - 1, a**2], [-b, -(a**2)]])  # of the drift at rest
+    rates = np.array([[2 * a + 2 * a * b, -2 * a * b], [-2 * a * b, 2 * a * b]]) / volume
+    covariance = solve_continuous_lyapunov(slope, -rates)
+    sd = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(states.mean(0), [a, b / a], atol=5 * sd.max() / np.sqrt(n) + 2e-3 * sd.max())
+    np.testing.assert_allclose(np.cov(states.T), covariance, atol=(5 * np.sqrt(2 / n) + 0.04) * sd.max() ** 2)
+
+
+def test_the_brusselator_cycles_beyond_its_threshold_and_stays_positive():
+    recording = systems.brusselator(20, 200, seed=7)
+    x = recording.clean[..., 0]
+    rises = np.sum((x[:, 1:] > 1) & (x[:, :-1] <= 1))
+    assert 20 * 199 * 0.2 / rises == pytest.approx(7.2, abs=0.3)
+    assert x.min() > 0.2 and x.max() > 3.0
 
 
 @pytest.mark.parametrize(

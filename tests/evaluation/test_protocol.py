@@ -45,6 +45,7 @@ def test_the_oracle_as_a_forecaster_has_skill_one_and_is_calibrated(task):
     for row in rows:
         assert row.n_origins == 300
         assert abs(row.skill_fraction - 1) < 5 * row.skill_fraction_se
+        assert abs(row.crps_over_oracle - 1) < 5 * row.crps_over_oracle_se < 0.2
         assert abs(row.coverage_90 - 0.9) < 5 * np.sqrt(0.09 / 300)
         assert abs(row.coverage_50 - 0.5) < 5 * np.sqrt(0.25 / 300)
         assert row.pit_p_value > 1e-5
@@ -90,7 +91,8 @@ def test_a_baseline_is_scored_like_anything_else_and_without_an_oracle_too(task)
     fitted = baselines.Autoregression().fit(rotation(20, 200, 0).series, seed=0)
     rows = protocol.score_forecasts(task, lambda c, seed: fitted.forecast(c.values, 8, 60, seed))
     assert rows[0].crps_over_climatology < 0.6
-    assert np.isnan(rows[0].skill_fraction) and np.isnan(rows[0].log_score_above_oracle)
+    assert np.isnan(rows[0].skill_fraction) and np.isnan(rows[0].crps_over_oracle)
+    assert np.isnan(rows[0].log_score_above_oracle)
 
 
 def test_oracle_scores_are_kept_and_belong_to_their_test_set(task, tmp_path):
@@ -102,6 +104,13 @@ def test_oracle_scores_are_kept_and_belong_to_their_test_set(task, tmp_path):
     assert kept.stat().st_mtime_ns == stamp
     other = ForecastTask(rotation(5, CONTEXT + 8, 2), CONTEXT, HORIZONS, task.climatology)
     assert protocol.oracle_scores(other, tmp_path).crps.shape == (5, 8, 1)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_scores_of_a_former_oracle_are_not_read(task, tmp_path, monkeypatch):
+    protocol.oracle_scores(task, tmp_path)
+    monkeypatch.setattr(protocol, "DEFINITION", "another")
+    protocol.oracle_scores(task, tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -117,6 +126,14 @@ def test_oracle_of_a_growing_oscillation_knows_where_it_goes():
     made = systems.excited_oscillator(6, 60, observation_noise=0.1, seed=4)
     task = ForecastTask.against(made, made, 50, (1, 10))
     assert protocol.oracle_scores(task).crps.mean() < 0.1 * task.climatology_crps.mean()
+
+
+def test_beside_an_oracle_that_knows_the_future_there_is_no_ratio():
+    made = systems.excited_oscillator(6, 60, seed=4)
+    task = ForecastTask.against(made, made, 50, (1, 10))
+    rows = protocol.score_forecasts(task, lambda c, s: np.random.default_rng(s).normal(size=(50, 10, 1)),
+                                    protocol.oracle_scores(task))  # fmt: skip
+    assert all(np.isnan(row.crps_over_oracle) and np.isfinite(row.skill_fraction) for row in rows)
 
 
 def test_free_runs_of_the_true_system_are_at_the_floor_and_rough_ones_are_not():

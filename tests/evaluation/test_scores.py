@@ -222,3 +222,23 @@ def test_origins_that_are_copies_of_each_other_count_once():
     assert (scores.horizon_mean(copies).se < 0.6 * expected.se).all()
     with pytest.raises(LampertiError, match="not two blocks"):
         scores.horizon_mean(once, block=7)
+
+
+def test_error_of_a_ratio_of_scores_is_its_spread_over_repetitions():
+    rng = np.random.default_rng(21)
+    found = []
+    for _ in range(400):
+        hard = rng.exponential(size=(60, 1, 1))  # an origin is hard for both
+        found.append(scores.ratio(1.3 * hard + 0.2 * rng.exponential(size=hard.shape), hard))
+    means, errors = (np.array([getattr(f, name).item() for f in found]) for name in ("mean", "se"))
+    assert np.median(means) == pytest.approx(1.5, abs=0.02)
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(means.std(), rel=0.2)
+
+
+def test_ratio_to_a_score_of_zero_is_unknown_and_of_a_broken_forecast_infinite():
+    one = np.ones((5, 1, 1))
+    broken = np.where(np.arange(5)[:, None, None] == 2, np.inf, one)
+    assert np.isnan(scores.ratio(one, 0 * one).mean).all()
+    assert np.isposinf(scores.ratio(broken, one).mean).all()
+    with pytest.raises(LampertiError, match="same origins"):
+        scores.ratio(np.where(np.isinf(broken), np.nan, broken), one)

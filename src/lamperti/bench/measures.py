@@ -22,7 +22,7 @@ from lamperti.evaluation._paths import Paths
 from lamperti.evaluation.embedding import kernel_r2
 from lamperti.evaluation.equation import drift_eigenvalues, euler_eigenvalues
 from lamperti.evaluation.kalman import innovation_variance, kalman_filter
-from lamperti.evaluation.oracles import particle_filter
+from lamperti.evaluation.oracles import DEFINITION, enough_particles, linear_law, particle_filter
 from lamperti.results import FitResult
 
 FREE_SEED = 5
@@ -98,7 +98,7 @@ def embedding_rows(problem: Problem, test: Simulated, result: FitResult, folder:
 def oracle_r2(problem: Problem, test: Simulated, folder: Path) -> np.ndarray:
     """The same R2 for the filtered means of someone who knows the equations; computed once and kept in the folder."""
     y = np.stack([s.values[:, 0] for s in test.series[:_EMBEDDED]])
-    digest = hashlib.sha256(repr(problem).encode() + np.ascontiguousarray(y).tobytes()).hexdigest()[:12]
+    digest = hashlib.sha256(f"{DEFINITION} {problem!r}".encode() + np.ascontiguousarray(y).tobytes()).hexdigest()[:12]
     path = folder / f"oracle-affine-kernel-r2-{problem.name}-{digest}.txt"  # named for its definition
     if not path.exists():
         means = _filtered_means(problem, test, y)
@@ -112,11 +112,10 @@ def _filtered_means(problem: Problem, test: Simulated, y: np.ndarray) -> np.ndar
     system, noise_sd = test.system, float(np.ravel(test.noise_sd)[0])
     if system.matrix is None:
         rng = np.random.default_rng(3)
-        return particle_filter(system, y, problem.dt, noise_sd, n_particles=problem.n_particles, rng=rng).mean
-    steps = system.transition_matrix(problem.dt), system.process_covariance(problem.dt)
-    row = system.observe(np.eye(system.dimension))[:, 0]
-    draws = system.initial(4096, np.random.default_rng(3))
-    return kalman_filter(*steps, row, noise_sd**2, y, initial_cov=draws.T @ draws / len(draws)).means
+        taken = enough_particles(y, noise_sd, problem.n_particles)
+        return particle_filter(system, y, problem.dt, noise_sd, n_particles=taken, rng=rng).mean
+    law = linear_law(system, problem.dt)
+    return kalman_filter(*law[:3], noise_sd**2, y, initial_cov=law.initial_cov).means
 
 
 def equation_rows(problem: Problem, test: Simulated, result: FitResult) -> list[Row]:

@@ -1,8 +1,8 @@
 """What is to be learned: sizes, steps, contexts and horizons of every simulated problem, decided here and nowhere else.
 
-Sets of different purposes come from different seeds: training data from 1000 on, the test set and the real runs below.
-Training data differs between the seeds of a benchmark; the test set is one for all, so that seeds and methods are
-compared on the same origins.
+Sets of different purposes come from different seeds. Each seed of a benchmark has training data and a test set of its
+own (and so an oracle of its own), which all methods share: a luck of the test set is then seen in the spread over seeds.
+The real runs that free runs are compared with are the same for all.
 """
 
 from dataclasses import dataclass, replace
@@ -15,8 +15,8 @@ from lamperti.evaluation._paths import Paths
 
 HORIZONS = (1, 5, 10, 20, 50)
 NOISES = (0.1, 0.0, 0.3)
-TEST_SEED = 7
 TRAIN_SEED = 1000
+TEST_SEED = 500_000
 REAL_SEEDS = (21, 22, 23, 24)
 
 
@@ -48,9 +48,9 @@ class Problem:
     def training_data(self, noise: float, seed: int) -> Simulated:
         return self._simulate(self.n_series, self.n_samples, noise, TRAIN_SEED + seed)
 
-    def test_data(self, noise: float) -> Simulated:
+    def test_data(self, noise: float, seed: int) -> Simulated:
         """One forecast origin a series, after the context."""
-        return self._simulate(self.n_origins, self.context + max(*self.horizons, self.far), noise, TEST_SEED)
+        return self._simulate(self.n_origins, self.context + max(*self.horizons, self.far), noise, TEST_SEED + seed)
 
     def real_runs(self) -> list[Paths]:
         """Independent sets of noise-free paths, as many and as long as the free runs."""
@@ -84,10 +84,15 @@ _ALL = (
     _usual("fitzhugh_nagumo", 1.0, 2),
     # As the paper prints it: ten series at 1 kHz.
     Problem("lotka_volterra_1khz", "lotka_volterra", 10, 600, 0.001, 2, n_origins=100, n_paths=0, far=300),
+    # Kept for the final table: nothing may be developed, tuned or chosen on these three.
+    _usual("duffing", 0.25, 4),
+    _usual("hindmarsh_rose", 0.5, 3),
+    _usual("brusselator", 0.2, 2),
 )
 
 PROBLEMS: dict[str, Problem] = {problem.name: problem for problem in _ALL}
-CORE = tuple(name for name in PROBLEMS if name != "lotka_volterra_1khz")
+FINAL = ("duffing", "hindmarsh_rose", "brusselator")
+CORE = tuple(name for name in PROBLEMS if name not in ("lotka_volterra_1khz", *FINAL))
 # The paper's Rössler and Lorenz are sampled far too fast to show one turn: they are taken as in the core.
 PAPER = ("excited_oscillator", "lotka_volterra_1khz", "rossler", "lorenz")
 QUICK = ("lorenz", "rossler", "ornstein_uhlenbeck", "double_well")

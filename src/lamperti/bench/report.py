@@ -39,11 +39,14 @@ CAPTIONS = {
 
 _SCALES = (
     "Skill is a fraction: 0 is climatology, 1 the oracle, someone who knows the true equations and filters the same "
-    "observations. Free-run numbers are distances to the real system over the distance of two real sets, so 1 cannot "
-    "be told from the truth. Every entry is the median over training seeds (each with its own training data), ± the "
-    "standard error over forecast origins, then all seeds in brackets. Forecasts are scored on the observable without "
-    "its noise. Without observation noise the oracle's filter is a little wider than the true limit."
+    "observations. Where the oracle is nearly perfect all skills are near 1; CRPS over the oracle's tells them apart: "
+    "1 is the limit, 1.3 is 30 % above it, and there is none where the oracle knows the future exactly. Free-run numbers "
+    "are distances to the real system over the distance of two real sets, so 1 cannot be told from the truth. Every "
+    "entry is the median over seeds (each with its own training data and its own test set), ± the standard error over "
+    "forecast origins, then all seeds in brackets. Forecasts are scored on the observable without its noise."
 )
+
+_WHOSE = {"climatology": "climatology's", "oracle": "the oracle's"}
 
 
 def write_report(folder: Path, docs: Path) -> list[Path]:
@@ -120,17 +123,17 @@ def _words(items) -> str:
 def _level(results: Results, noise: float) -> list[Block]:
     blocks: list[Block] = [Heading(f"Observation noise of {noise:.0%}")]
     present = [m for m in METHODS if m in results.methods()]
-    crps = {m: results.mean_crps(m, noise, HORIZONS) for m in present}
-    systems = list(dict.fromkeys(system for found in crps.values() for system in found))
-    crps = {m: found for m, found in crps.items() if found}
-    rows = tuple((s, *(str(found[s]) if s in found else "–" for found in crps.values())) for s in systems)
-    blocks += [
-        Paragraph("CRPS over climatology's, averaged over horizons 1, 5, 10, 20 and 50; lower is better."),
-        Table(("system", *crps), rows),
-    ]
-    for method in (m for m in LEARNED if m in crps):
+    for over in ("climatology", "oracle"):
+        crps = {m: found for m in present if (found := results.mean_crps(m, noise, HORIZONS, over))}
+        systems = list(dict.fromkeys(system for found in crps.values() for system in found))
+        rows = tuple((s, *(str(found[s]) if s in found else "–" for found in crps.values())) for s in systems)
+        words = f"CRPS over {_WHOSE[over]}, averaged over horizons 1, 5, 10, 20 and 50; lower is better."
+        if rows:  # results of before the ratio to the oracle have none
+            blocks += [Paragraph(words), Table(("system", *crps), rows)]
+    for method in (m for m in LEARNED if results.values("crps_over_climatology", m, noise)):
         for metric, words in (
             ("skill_fraction", "skill fraction by horizon"),
+            ("crps_over_oracle", "CRPS over the oracle's by horizon"),
             ("coverage_90", "coverage of 90 % intervals by horizon"),
         ):
             blocks += _by_horizon(results, metric, method, noise, f"{method}: {words}.")

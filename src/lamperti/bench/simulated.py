@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from lamperti.bench import measures, pictures
+from lamperti.bench import measures, pictures, problems
 from lamperti.bench.cells import Cell, Row
 from lamperti.bench.jobs import Job, Outcome, Work, fingerprint
 from lamperti.bench.methods import Fitted, Training, fit_method, is_learned
 from lamperti.bench.problems import Problem
 from lamperti.data.systems import Simulated
-from lamperti.evaluation import protocol
+from lamperti.evaluation import oracles, protocol
 from lamperti.evaluation._paths import Paths
 
 ORACLES = "oracles"
@@ -19,14 +19,19 @@ ORACLES = "oracles"
 def job(problem: Problem, noise: float, method: str, seed: int) -> Job:
     """One method on one problem."""
     cell = Cell(problem.name, noise, method, seed)
-    return Job(cell, fingerprint(problem), is_learned(method), lambda work: run(problem, cell, work))
+    return Job(cell, fingerprint(definition(problem)), is_learned(method), lambda work: run(problem, cell, work))
+
+
+def definition(problem: Problem) -> tuple[object, ...]:
+    """All that a result depends on besides its own name: cells of two definitions are not mixed."""
+    return problem, problems.TRAIN_SEED, problems.TEST_SEED, problems.REAL_SEEDS, oracles.DEFINITION
 
 
 def run(problem: Problem, cell: Cell, work: Work) -> Outcome:
     """Fit and measure. A measure that fails is noted and leaves the others standing: a fit may have cost minutes."""
     noise = 0.0 if cell.noise is None else cell.noise
     snapshots = pictures.Snapshots()
-    train, test = _training(problem, noise, cell.seed), _test(problem, noise)
+    train, test = _training(problem, noise, cell.seed), _test(problem, noise, cell.seed)
     training = Training(
         seed=cell.seed,
         minutes=work.minutes,
@@ -79,8 +84,8 @@ def _training(problem: Problem, noise: float, seed: int) -> Simulated:
 
 
 @lru_cache(maxsize=2)
-def _test(problem: Problem, noise: float) -> Simulated:
-    return problem.test_data(noise)
+def _test(problem: Problem, noise: float, seed: int) -> Simulated:
+    return problem.test_data(noise, seed)
 
 
 @lru_cache(maxsize=2)

@@ -59,10 +59,12 @@ class Results:
                 found.setdefault((cell.system, row.horizon), []).append(row)
         return {key: Summary.of([r.value for r in rows], [r.se for r in rows]) for key, rows in found.items()}
 
-    def mean_crps(self, method: str, noise: float | None, horizons: Sequence[int]) -> dict[str, Summary]:
-        """CRPS over climatology's, averaged over horizons before the median over seeds, by system."""
+    def mean_crps(
+        self, method: str, noise: float | None, horizons: Sequence[int], over: str = "climatology"
+    ) -> dict[str, Summary]:
+        """CRPS over climatology's (or the oracle's), averaged over horizons before the median over seeds, by system."""
         by_system: dict[str, list[Summary]] = {}
-        for (system, _), one in self.values("crps_over_climatology", method, noise, horizons).items():
+        for (system, _), one in self.values(f"crps_over_{over}", method, noise, horizons).items():
             by_system.setdefault(system, []).append(one)
         # the error is a typical one: horizons share their origins, so averaging over them gains little
         return {

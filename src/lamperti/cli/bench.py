@@ -24,7 +24,7 @@ Names = Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True)]
 @bench.command
 def run(
     *,
-    suite: Literal["quick", "paper", "core", "real", "all"] = "quick",
+    suite: Literal["quick", "paper", "core", "real", "all", "final"] = "quick",
     out: Path,
     seeds: int | None = None,
     minutes: float | None = None,
@@ -38,7 +38,8 @@ def run(
     """Fit and measure every method on every problem of a suite. What is done is kept: the same command goes on.
 
     Args:
-        suite: quick (half an hour on two cores), paper, core, real (recordings), or all (days with all seeds)
+        suite: quick (half an hour on two cores), paper, core, real (recordings), all of these (days with all
+            seeds), or final (three systems that nothing was tuned on)
         out: folder of the results; one of an earlier run is gone on with
         seeds: number of training seeds; each has data of its own
         minutes: training time of each fit of the library

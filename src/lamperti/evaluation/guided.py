@@ -43,12 +43,11 @@ def guided_move(system: System, dt: float, tolerance: float, substeps: int | Non
     fine = system.fine_steps(dt, substeps)
     row = system.observe(np.eye(system.dimension))[:, 0]
 
-    def move(
-        x: np.ndarray, y: np.ndarray, noise_var: float, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def move(x: np.ndarray, y: np.ndarray, noise_var: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rows = max(1, _AT_ONCE // x.shape[1])
         parts = [
-            _lead(fine, row, x[i : i + rows], y[i : i + rows], noise_var, tolerance, rng) for i in range(0, len(x), rows)
+            _lead(fine, row, x[i : i + rows], y[i : i + rows], noise_var, tolerance, rng)
+            for i in range(0, len(x), rows)
         ]
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 

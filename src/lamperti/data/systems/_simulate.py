@@ -92,7 +92,7 @@ class System:
         return advance
 
     def fine_steps(self, dt: float, substeps: int | None = None) -> "FineSteps":
-        """The Gaussian steps that make up a time ``dt``: one exact step of a linear system, Euler-Maruyama otherwise."""
+        """The Gaussian steps that make up a time ``dt``: one exact step of a linear system, else Euler-Maruyama."""
         if not dt > 0:
             raise ConfigError(f"dt must be positive; got {dt}.")
         if self.matrix is not None:
@@ -180,3 +180,21 @@ def constant_gains(*gains: float) -> Callable[[np.ndarray], np.ndarray]:
     """Diagonal diffusion that does not depend on the state."""
     row = np.array(gains)
     return lambda x: np.broadcast_to(row, x.shape)
+
+
+def root_of_rates(
+    first: Float[np.ndarray, " K"],
+    shared: Float[np.ndarray, " K"],
+    second: Float[np.ndarray, " K"],
+    determinant: Float[np.ndarray, " K"],
+) -> Float[np.ndarray, "K 2 2"]:
+    """Square root of covariances [[first, shared], [shared, second]], whose determinant is given without cancellation.
+
+    It is (C + s I)/t with s² = det C and t² = trace C + 2 s.
+    """
+    s = np.sqrt(determinant)
+    t = np.sqrt(first + second + 2.0 * s)
+    root = np.empty((len(first), 2, 2))
+    root[:, 0, 0], root[:, 1, 1] = first + s, second + s
+    root[:, 0, 1] = root[:, 1, 0] = shared
+    return root / np.where(t > 0.0, t, 1.0)[:, None, None]  # without rates C = 0, and so is its root

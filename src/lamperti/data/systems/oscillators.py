@@ -1,4 +1,4 @@
-"""Nonlinear oscillators kicked in one coordinate and observed in the other, or in the kicked one."""
+"""Nonlinear oscillators kicked in one coordinate and observed in the other, or in the kicked one; one is driven, too."""
 
 import numpy as np
 
@@ -112,5 +112,98 @@ def fitzhugh_nagumo(
         parameters={"current": current, "a": a, "b": b, "epsilon": epsilon, "noise": noise},
         max_step=0.05,
         burn_in=300.0,
+    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)
+
+
+def duffing(
+    n_series: int = 1,
+    n_samples: int = 1000,
+    dt: float = 0.25,
+    *,
+    damping: float = 0.3,
+    force: float = 0.5,
+    frequency: float = 1.2,
+    noise: float = 0.1,
+    phase_noise: float = 0.05,
+    observation_noise: float = 0.0,
+    seed: int = 0,
+    substeps: int | None = None,
+) -> Simulated:
+    """Duffing's beam, shaken by a force whose phase wanders; its place, a smooth path, is observed.
+
+    dx = v dt, dv = (x - x³ - damping v + force p) dt + noise dW, where (p, q) runs round the unit circle with
+    ``frequency`` (in radians a time unit) and a phase that diffuses by phase_noise² a time unit. With the default force
+    paths change wells chaotically; without force the law of (x, v) is that of ``double_well``.
+    """
+
+    def drift(x: np.ndarray) -> np.ndarray:
+        place, speed, p, q = x.T
+        push = place - place**3 - damping * speed + force * p
+        return np.stack([speed, push, -frequency * q, frequency * p], axis=1)
+
+    def to_circle(x: np.ndarray) -> np.ndarray:
+        x[:, 2:] /= np.hypot(x[:, 2], x[:, 3])[:, None]
+        return x
+
+    def initial(n: int, rng: np.random.Generator) -> np.ndarray:
+        angle = rng.uniform(0.0, 2.0 * np.pi, n)
+        return np.column_stack([rng.normal(0.0, [1.0, 0.5], size=(n, 2)), np.cos(angle), np.sin(angle)])
+
+    system = System(
+        name="duffing",
+        dimension=4,
+        drift=drift,
+        diffusion=constant_gains(0.0, noise, phase_noise, phase_noise),
+        initial=initial,
+        parameters={
+            "damping": damping,
+            "force": force,
+            "frequency": frequency,
+            "noise": noise,
+            "phase_noise": phase_noise,
+        },
+        max_step=0.01,
+        burn_in=100.0,
+        project=to_circle,
+    )
+    return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)
+
+
+def hindmarsh_rose(
+    n_series: int = 1,
+    n_samples: int = 1000,
+    dt: float = 0.5,
+    *,
+    current: float = 2.5,
+    rate: float = 0.01,
+    noise: float = 0.1,
+    observation_noise: float = 0.0,
+    seed: int = 0,
+    substeps: int | None = None,
+) -> Simulated:
+    """Hindmarsh and Rose's neuron, which fires in bursts; its potential x1 is observed.
+
+    dx1 = (x2 + 3 x1² - x1³ - x3 + current) dt + noise dW, dx2 = (1 - 5 x1² - x2) dt, dx3 = rate (4 (x1 + 1.6) - x3) dt.
+    The slow x3 rises while the neuron fires and ends the burst; it falls while the neuron is silent.
+    """
+
+    def drift(x: np.ndarray) -> np.ndarray:
+        x1, x2, x3 = x.T
+        square = x1 * x1
+        return np.stack(
+            [x2 + (3.0 - x1) * square - x3 + current, 1.0 - 5.0 * square - x2, rate * (4.0 * (x1 + 1.6) - x3)], axis=1
+        )
+
+    system = System(
+        name="hindmarsh_rose",
+        dimension=3,
+        drift=drift,
+        diffusion=constant_gains(noise, 0.0, 0.0),
+        initial=lambda n, rng: rng.uniform([-1.5, -8.0, 1.5], [1.5, 0.0, 3.0], size=(n, 3)),
+        parameters={"current": current, "rate": rate, "noise": noise},
+        max_step=0.01,
+        # three bursts or so, for noise to spread their phases
+        burn_in=4.0 / rate,
     )
     return simulate(system, n_series, n_samples, dt, observation_noise=observation_noise, seed=seed, substeps=substeps)

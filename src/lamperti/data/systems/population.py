@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lamperti.data.systems._simulate import Simulated, System, simulate
+from lamperti.data.systems._simulate import Simulated, System, root_of_rates, simulate
 
 
 def lotka_volterra(
@@ -31,13 +31,7 @@ def lotka_volterra(
 
     def diffusion(x: np.ndarray) -> np.ndarray:
         born, eaten, died = alpha * x[:, 0], beta * x[:, 0] * x[:, 1], gamma * x[:, 1]
-        # The square root of a 2 x 2 matrix C is (C + s I)/t with s² = det C and t² = trace C + 2 s.
-        s = np.sqrt(born * eaten + born * died + eaten * died)
-        t = np.sqrt(born + 2.0 * eaten + died + 2.0 * s)
-        root = np.empty((len(x), 2, 2))
-        root[:, 0, 0], root[:, 1, 1] = born + eaten + s, eaten + died + s
-        root[:, 0, 1] = root[:, 1, 0] = -eaten
-        return root / np.where(t > 0.0, t, 1.0)[:, None, None]  # both extinct: C = 0 and so is its root
+        return root_of_rates(born + eaten, -eaten, eaten + died, born * eaten + born * died + eaten * died)
 
     def initial(n: int, rng: np.random.Generator) -> np.ndarray:
         return np.array([gamma, alpha]) / beta * rng.uniform(2.0 / 3.0, 4.0 / 3.0, size=(n, 2))
