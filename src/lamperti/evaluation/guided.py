@@ -12,7 +12,7 @@ Equations  y given x_j and z_j is taken as N(e_j + u_j'z_j, V_{j+1}), where u_j 
 The weight is exact whatever the linearisation is worth: it is the law of the z_j over that of their proposal, times the
 likelihood of y, which is the denominator that is missing at j = n-1. For a linear system all of it but N(r_0; 0, S_0) =
 p(y | x_0) cancels. Without observation noise the last step that feels y meets it exactly: where the observable itself
-is kicked that is step n-1, and where only its speed is (dx = v dt) it is step n-2, after which nothing is left to chance.
+is kicked that is step n-1, and where only its speed is (dx = v dt) it is step n-2, after which nothing is open.
 """
 
 from collections.abc import Callable
@@ -44,11 +44,9 @@ def guided_move(system: System, dt: float, tolerance: float, substeps: int | Non
     row = system.observe(np.eye(system.dimension))[:, 0]
 
     def move(x: np.ndarray, y: np.ndarray, noise_var: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        rows = max(1, _AT_ONCE // x.shape[1])
-        parts = [
-            _lead(fine, row, x[i : i + rows], y[i : i + rows], noise_var, tolerance, rng)
-            for i in range(0, len(x), rows)
-        ]
+        size = max(1, _AT_ONCE // x.shape[1])
+        groups = [slice(i, i + size) for i in range(0, len(x), size)]
+        parts = [_lead(fine, row, x[g], y[g], noise_var, tolerance, rng) for g in groups]
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     return move

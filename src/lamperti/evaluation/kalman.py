@@ -2,7 +2,7 @@
 
 Notation   contexts: what was observed before each forecast origin [R, T], NaN where missing
            (F, Q): x' = F x + N(0, Q) over one sample   h: observation row [D], y = h'x + N(0, noise_var)
-Equations  P <- (I - k h') P (I - k h')' + k noise_var k', k the gain: a covariance whatever is rounded, without noise too
+Equations  P <- (I - k h') P (I - k h')' + k noise_var k', k the gain: a covariance whatever is rounded
 """
 
 from dataclasses import dataclass

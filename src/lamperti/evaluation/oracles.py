@@ -234,7 +234,7 @@ def _guided(system: System, dt: float, substeps: int | None, contexts: Float[np.
 
 
 def _absorbed(system: System, x: Float[np.ndarray, "R D"], y: Float[np.ndarray, " R"]) -> Bool[np.ndarray, " R"]:
-    """Where states beyond y are put back to y, so that many paths end in y itself. The other coordinates are those of x."""
+    """Where states beyond y are put back to y, so that many paths end in y itself; x gives the other coordinates."""
     if system.project is None:
         return np.zeros(len(y), dtype=bool)
     row = system.observe(np.eye(system.dimension))[:, 0]

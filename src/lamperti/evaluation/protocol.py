@@ -36,7 +36,7 @@ Target = Literal["clean", "observed"]
 
 # Share of the real sd that a signal must pass the centre by to have changed sides.
 MARGIN = 0.1
-# An oracle whose CRPS is under this share of climatology's knows the future but for rounding: nothing is measured by it.
+# An oracle whose CRPS is under this share of climatology's knows the future but for rounding: no scale to measure by.
 _KNOWN = 1e-6
 
 

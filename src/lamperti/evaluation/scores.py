@@ -233,8 +233,8 @@ def skill(climatology: PerOrigin, model: PerOrigin, oracle: PerOrigin, block: in
 
 
 def ratio(model: PerOrigin, reference: PerOrigin, block: int = 1) -> HorizonMean:
-    """Mean score over the mean score of a reference at the same origins, with its standard error (delta method on paired
-    origins, in blocks if they overlap: see ``horizon_mean``).
+    """Mean score over that of a reference at the same origins, with its standard error (delta method on paired origins,
+    in blocks if they overlap: see ``horizon_mean``).
 
     NaN where the reference is not above 0: beside someone who never errs every error is infinitely large.
     """

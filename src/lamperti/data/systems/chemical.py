@@ -32,7 +32,8 @@ def brusselator(
         return np.stack([a - x[:, 0] - there + back, there - back], axis=1)
 
     def diffusion(x: np.ndarray) -> np.ndarray:
-        turned, passed = sum(rates(x)), a + x[:, 0]
+        there, back = rates(x)
+        turned, passed = there + back, a + x[:, 0]
         return root_of_rates(passed + turned, -turned, turned, passed * turned) / np.sqrt(volume)
 
     system = System(
