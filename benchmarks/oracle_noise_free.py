@@ -5,12 +5,11 @@
 CRPS one sample ahead of the core systems, seen without noise. The former oracle was a bootstrap filter that assumed a
 noise of 2 % of the sd, coming down to it from 30 %; the new one leads its particles to the observations. For linear
 systems both are the exact Kalman filter. The test set is the one of the committed benchmark, so that the lowest CRPS of
-any method in its table (which knew only data) stands beside the oracle's. Five minutes of one core.
+any method in its table (which knew only data) stands beside the oracle's. Some six minutes of one core.
 """
 
 import argparse
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from lamperti.evaluation import oracles, scores
 from lamperti.evaluation.kalman import kalman_forecast
 
 MEMBERS = 200
+ROUNDING = 1e-9  # all systems are of the size of 1 or larger
 TEST_SEED = 7  # of the committed benchmark
 ASSUMED, ASSUMED_FIRST, ASSUMED_DECAY = 0.02, 0.3, 0.8
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 def study(problem: Problem, n_origins: int, context: int, n_particles: int) -> dict[str, float]:
     """CRPS of both oracles one sample ahead, and the ratio of the former to the new one with its standard error."""
-    began, n_origins = time.monotonic(), min(n_origins, problem.n_origins)
+    n_origins = min(n_origins, problem.n_origins)
     made = getattr(systems, problem.system)(n_origins, problem.context + 1, dt=problem.dt, seed=TEST_SEED)
     contexts, truth = made.clean[:, : problem.context, 0], made.clean[:, problem.context :]
     if made.system.matrix is None:
@@ -70,12 +70,13 @@ def study(problem: Problem, n_origins: int, context: int, n_particles: int) -> d
         "oracle_se": mean.se.item(),
         "former_over_oracle": ratio.mean.item(),
         "former_over_oracle_se": ratio.se.item(),
-        "seconds": round(time.monotonic() - began, 1),
     }
 
 
 def best_committed(table: pd.DataFrame, system: str, oracle: float) -> dict[str, float | str]:
-    """The lowest CRPS that any method has one sample ahead, and that over the oracle's."""
+    """The lowest CRPS that any method has one sample ahead, and that over the oracle's, unless it knows all."""
+    if oracle < ROUNDING:
+        return {}
     rows = table[(table.system == system) & (table.noise == 0) & (table.metric == "crps") & (table.horizon == 1)]
     rows = rows[rows.seed == 0]
     best = rows.loc[rows.value.idxmin()]

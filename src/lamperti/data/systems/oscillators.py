@@ -1,4 +1,4 @@
-"""Nonlinear oscillators kicked in one coordinate and observed in the other, or in the kicked one; one is driven, too."""
+"""Nonlinear oscillators kicked in one coordinate and observed in the other, or in the kicked one; one is driven."""
 
 import numpy as np
 
