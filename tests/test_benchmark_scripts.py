@@ -134,3 +134,15 @@ def test_steps_of_a_linear_system_are_gaussian_whichever_way_they_are_made(scrip
         error = end.reshape(400, 50, 2) - x[:50] @ made.system.transition_matrix(0.1).T
         assert np.all(np.abs(error.mean(axis=0)) < 5 * sd / np.sqrt(400) + 0.05 * sd)
         np.testing.assert_allclose(np.cov(error.reshape(-1, 2).T), cov, atol=0.05 * cov.max())
+
+
+def test_both_oracles_are_compared_on_the_origins_of_the_committed_benchmark(script, tmp_path, monkeypatch):
+    options = ["--origins", "6", "--context", "9", "--particles", "200", "--out", str(tmp_path)]
+    table = ["--table", str(FOLDER.parent / "docs/benchmarks/core/results.csv")]
+    chosen = ["--systems", "double_well", "ornstein_uhlenbeck", "excited_oscillator"]
+    monkeypatch.setattr(sys, "argv", ["oracle_noise_free.py", *options, *table, *chosen])
+    script("oracle_noise_free").main()
+    found = json.loads((tmp_path / "oracle_noise_free.json").read_text())["systems"]
+    assert found["double_well"]["oracle"] < found["double_well"]["former"]
+    assert found["ornstein_uhlenbeck"]["former_over_oracle"] == 1.0
+    assert "best" not in found["excited_oscillator"] and found["double_well"]["best_method"] == "lamperti"

@@ -41,9 +41,9 @@ _SCALES = (
     "Skill is a fraction: 0 is climatology, 1 the oracle, someone who knows the true equations and filters the same "
     "observations. Where the oracle is nearly perfect all skills are near 1; CRPS over the oracle's tells them apart: "
     "1 is the limit, 1.3 is 30 % above it, and there is none where the oracle knows the future exactly. Free-run "
-    "numbers are distances to the real system over the distance of two real sets, so 1 cannot be told from the truth. Every "
-    "entry is the median over seeds (each with its own training data and its own test set), ± the standard error over "
-    "forecast origins, then all seeds in brackets. Forecasts are scored on the observable without its noise."
+    "numbers are distances to the real system over the distance of two real sets, so 1 cannot be told from the truth. "
+    "Every entry is the median over seeds (each with its own training data and its own test set), ± the standard error "
+    "over forecast origins, then all seeds in brackets. Forecasts are scored on the observable without its noise."
 )
 
 _WHOSE = {"climatology": "climatology's", "oracle": "the oracle's"}
