@@ -1,7 +1,7 @@
 """What is to be learned: sizes, steps, contexts and horizons of every simulated problem, decided here and nowhere else.
 
 Sets of different purposes come from different seeds. Each seed of a benchmark has training data and a test set of its
-own (and so an oracle of its own), which all methods share: a luck of the test set is then seen in the spread over seeds.
+own (and so an oracle of its own), which all methods share: a luck of the test set then shows in the spread over seeds.
 The real runs that free runs are compared with are the same for all.
 """
 
