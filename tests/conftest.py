@@ -28,8 +28,8 @@ _UNCHECKED = {"__init__", "__pycache__", "config", "interfaces"} | _EDGE
 _CHECKED = sorted({path.stem for path in _PACKAGE.iterdir()} - _UNCHECKED)
 install_import_hook([f"lamperti.{name}" for name in _CHECKED], "beartype.beartype")
 
-# The library lets go of its own programs, but tests compile many besides, op by op and to compare with. Each takes a few
-# of the memory maps that Linux grants a process (65,530); beyond them the compiler dies of a segmentation fault.
+# The library lets go of its own programs, but tests compile many besides, op by op and to compare with. Each takes a
+# few of the memory maps that Linux grants a process (65,530); beyond them the compiler dies of a segmentation fault.
 _MAPS, _MANY_MAPS = Path("/proc/self/maps"), 25_000
 
 

@@ -21,8 +21,8 @@ from lamperti.bench.suites import SUITES, jobs_of
 from lamperti.bench.table import COLUMNS, CSV, PARQUET
 from lamperti.cli import main
 from lamperti.data import systems
-from lamperti.train.interrupts import Terminated
 from lamperti.evaluation import oracles
+from lamperti.train.interrupts import Terminated
 
 SOURCE = {"command": "lamperti bench run", "version": "0.0.0", "machine": "here"}
 
