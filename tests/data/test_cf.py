@@ -152,6 +152,13 @@ def test_there_is_no_year_0_but_in_the_calendar_that_has_it(source):
     assert read(data)[0].times[0] == seconds(0, 1, 1) + 730000 * 86400
 
 
+def test_nanoseconds_are_read_and_times_beyond_all_dates_refused(source):
+    (series,) = read(source(times=np.arange(4) * 5e8, time_attributes=since("2000-01-01", "nanoseconds")))
+    assert series.steps.tolist() == [0.5] * 3
+    with pytest.raises(SeriesError, match="'time' holds times that are no dates since 2000-01-01"):
+        read(source(times=np.array([0.0, 1.0, 1e300, 2.0]), time_attributes=since("2000-01-01")))
+
+
 def test_months_and_years_have_no_length(source):
     with pytest.raises(SeriesError, match="counts time in 'months', whose length varies"):
         read(source(time_attributes=since("2000-01-01", "months")))

@@ -28,6 +28,8 @@ _UNITS = {
     "hours": 3600 * 10**6, "hour": 3600 * 10**6, "hr": 3600 * 10**6, "hrs": 3600 * 10**6, "h": 3600 * 10**6,
     "days": _DAY, "day": _DAY, "d": _DAY, "weeks": 7 * _DAY, "week": 7 * _DAY,
 }  # fmt: skip
+_NANOSECONDS = ("nanoseconds", "nanosecond", "ns")  # as microseconds, a float holds no more of a date
+_UNITS |= dict.fromkeys(_NANOSECONDS, 1)
 _CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "julian")
 _GREGORIAN, _LAST_JULIAN = (1582, 10, 15), (1582, 10, 4)
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -51,8 +53,8 @@ def dates_since(name: str, values: np.ndarray, lost: np.ndarray, unit: str, cale
     if length is None:
         raise SeriesError(f"variable {name!r} counts time in {found[1]!r}, whose length varies. Use days or seconds.")
     start = _epoch(name, found[1], epoch, calendar.lower())
-    counted = np.where(lost, 0.0, values.astype(np.float64))
-    if not np.isfinite(counted).all() or (np.abs(counted) * length > 2**62).any():
+    counted = np.where(lost, 0.0, values.astype(np.float64)) / (1000 if found[1].lower() in _NANOSECONDS else 1)
+    if not np.isfinite(counted).all() or (np.abs(counted) > 2**62 / length).any():
         raise SeriesError(f"variable {name!r} holds times that are no dates since {epoch}.")
     # Whole days and hours exactly: as floats, microseconds since the year 1 would lose their last digits.
     whole = np.floor(counted)
