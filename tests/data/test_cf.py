@@ -203,6 +203,11 @@ def test_a_valid_range_is_of_the_packed_values(source):
         read(source(packed, scale_factor=0.5, valid_max=15.5))
 
 
+def test_a_limit_beyond_what_the_type_holds_limits_nothing(source):
+    (series,) = read(source(np.array([1, 2, 300, 4], "i2"), valid_max=40000))
+    assert series.mask.all()
+
+
 def test_a_valid_range_of_unsigned_values_is_unsigned(source):
     stored = np.array([1, -1, 2, 3], "i1")  # -1 is 255
     with pytest.warns(LampertiWarning, match=r"1 values of 'x' lie outside its valid range, 0 to 250"):

@@ -33,7 +33,7 @@ def decoded_values(variable: Decoded) -> tuple[np.ndarray, str]:
         return variable.values, unit
     values = _with_sign(variable)
     marks = _marks(variable, values.dtype)
-    if variable.holes and not _is_marked(_as_stored(variable.fill, values.dtype), marks):
+    if variable.holes and not _is_marked(_as_stored(variable.fill, variable, values.dtype), marks):
         raise SeriesError(
             f"variable {name!r} has parts that were never written (missing chunks), where {variable.fill!r} "
             "would pass for data. Write it again in full; if it is there in full, write empty chunks too."
@@ -87,9 +87,9 @@ def _with_sign(variable: Decoded) -> np.ndarray:
     return values.view(np.dtype(f"{values.dtype.byteorder}{kind}{values.dtype.itemsize}"))
 
 
-def _as_stored(number: Any, dtype: np.dtype) -> Any:
-    """A whole number of an attribute as values of this type hold it: -1 is 255 among unsigned bytes."""
-    if not isinstance(number, int) or isinstance(number, bool) or dtype.kind not in "iu":
+def _as_stored(number: Any, variable: Decoded, dtype: np.dtype) -> Any:
+    """A whole number of an attribute as values hold it that are read with another sign: -1 is 255 among bytes."""
+    if dtype.kind == variable.values.dtype.kind or not isinstance(number, int) or isinstance(number, bool):
         return number
     bits = 8 * dtype.itemsize
     if dtype.kind == "u" and -(2 ** (bits - 1)) <= number < 0:
@@ -106,9 +106,13 @@ def _invalid(variable: Decoded, values: np.ndarray, lost: np.ndarray, packed: bo
             f"variable {name!r} has the attribute valid_range {both!r}, which is not two numbers. Mend it."
         )
     low, high = -math.inf, math.inf
-    limits = (("valid_range", both[0], both[1]), ("valid_min", attributes.get("valid_min"), None))
-    limits = (*limits, ("valid_max", None, attributes.get("valid_max")))
-    for key, given, is_low in [(k, value, i == 0) for k, *ends in limits for i, value in enumerate(ends)]:
+    limits = (
+        ("valid_range", both[0], True),
+        ("valid_range", both[1], False),
+        ("valid_min", attributes.get("valid_min"), True),
+        ("valid_max", attributes.get("valid_max"), False),
+    )
+    for key, given, is_low in limits:
         if given is None:
             continue
         limit = _as_number(given)
@@ -119,7 +123,7 @@ def _invalid(variable: Decoded, values: np.ndarray, lost: np.ndarray, packed: bo
                 f"variable {name!r} is packed into whole numbers, and its {key} {limit} is none: is it of the "
                 "packed or the unpacked values? Write it as a packed, whole number."
             )
-        limit = _as_stored(limit, values.dtype)
+        limit = _as_stored(limit, variable, values.dtype)
         low, high = (max(low, limit), high) if is_low else (low, min(high, limit))
     if low > high:
         raise SeriesError(
@@ -149,7 +153,7 @@ def _marks(variable: Decoded, dtype: np.dtype) -> list[float]:
                 raise SeriesError(
                     f"variable {variable.name!r} has the attribute {key} {given!r}, which is not a number. Mend it."
                 )
-            mark = _as_stored(mark, dtype)
+            mark = _as_stored(mark, variable, dtype)
             if _fits(mark, dtype):
                 found.append(mark)
     return found
