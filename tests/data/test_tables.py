@@ -14,6 +14,8 @@ import lamperti as lp
 from lamperti._errors import ConfigError, LampertiWarning, SeriesError
 from lamperti.data import as_series_list, read
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 N = 300
 TIMES, X = np.arange(N) * 0.5, np.sin(np.arange(N) / 9)
 TABLE = pa.table({"time": TIMES, "x": X})

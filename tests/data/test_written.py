@@ -7,6 +7,8 @@ import pytest
 from lamperti._errors import ConfigError, SeriesError
 from lamperti.data import check, read
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 
 @pytest.fixture
 def table(tmp_path):
