@@ -130,15 +130,15 @@ def test_forecasts_one_step_ahead_without_noise_are_calibrated():
 
 
 def test_who_knows_that_there_is_no_noise_forecasts_better_than_who_assumes_a_little():
-    made = systems.double_well(300, 19, dt=0.2, seed=15)
+    made = systems.double_well(250, 19, dt=0.2, noise=0.3, substeps=5, seed=15)
     contexts, truth = made.clean[:, :18, 0], made.clean[:, 18:]
 
     def next_step(proposal, noise_sd, n_particles):
         rng = np.random.default_rng(16)
         cloud = oracles.particle_filter(
-            made.system, contexts, 0.2, noise_sd, n_particles=n_particles, proposal=proposal, rng=rng
+            made.system, contexts, 0.2, noise_sd, n_particles=n_particles, substeps=5, proposal=proposal, rng=rng
         ).x
-        ahead = made.system.step(cloud.reshape(-1, 2), 0.2, rng).reshape(cloud.shape)
+        ahead = made.system.step(cloud.reshape(-1, 2), 0.2, rng, 5).reshape(cloud.shape)
         return scores.crps(ahead[..., None, :1], truth)
 
     gain = scores.horizon_mean(next_step("bootstrap", 0.02 * contexts.std(), 400) - next_step("guided", 0.0, 100))
