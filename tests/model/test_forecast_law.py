@@ -35,21 +35,21 @@ def assert_law(draws, mean, cov, inflation=1.0, what="") -> None:
     assert z.max() < 5.0, f"covariances of {what} are {z.max():.1f} standard errors from the exact ones"
 
 
-def kalman_model(y, mask, dt, m0, P0) -> kalman.LinearModel:
-    F, b, Q = (np.array(a) for a in zip(*map(KNOWN.euler, dt), strict=True))
-    return kalman.LinearModel(m0, P0, F, b, Q, KNOWN.C, KNOWN.c, KNOWN.r, y, mask)
+def kalman_model(y, mask, dt, m0, P0, known: Known = KNOWN) -> kalman.LinearModel:
+    F, b, Q = (np.array(a) for a in zip(*map(known.euler, dt), strict=True))
+    return kalman.LinearModel(m0, P0, F, b, Q, known.C, known.c, known.r, y, mask)
 
 
-def start_of_context() -> tuple[np.ndarray, np.ndarray]:
+def start_of(context: lp.Series) -> tuple[np.ndarray, np.ndarray]:
     """What is known of the state after the lead: the model's first state times the encoder's guess."""
-    window = Track(np.nan_to_num(KNOWN.scaler.values(CONTEXT.values)), CONTEXT.mask, KNOWN.scaler.steps(DT))
-    first = lp.data.windows.interpolate(window)[: LEAD + 1]
-    return product(KNOWN.m0, KNOWN.P0, encoded(first))
+    window = Track(np.nan_to_num(KNOWN.scaler.values(context.values)), context.mask, KNOWN.scaler.steps(DT))
+    return product(KNOWN.m0, KNOWN.P0, encoded(lp.data.windows.interpolate(window)[: LEAD + 1]))
 
 
-def filtered() -> tuple[np.ndarray, np.ndarray]:
+def filtered(context: lp.Series, known: Known = KNOWN) -> tuple[np.ndarray, np.ndarray]:
     """The last state given the context: the first samples are only the encoder's."""
-    exact = kalman.smooth(kalman_model(CONTEXT.values[LEAD:], CONTEXT.mask[LEAD:], DT[LEAD:], *start_of_context()))
+    linear = kalman_model(context.values[LEAD:], context.mask[LEAD:], DT[LEAD:], *start_of(context), known)
+    exact = kalman.smooth(linear)
     return exact.m[-1], exact.P[-1]
 
 
@@ -94,10 +94,19 @@ def test_a_forecast_has_the_law_of_kalman_prediction(start):
     """Irregular steps, missing values, a lead that only the encoder sees, padding, and steps of 0.25 ahead."""
     told = lp.forecast(KNOWN.result(), CONTEXT, horizon=HORIZON, n_samples=N, n_particles=N, start=start,
                        drift_uncertainty=False)  # fmt: skip
-    mean, cov = kalman.future(*filtered(), *KNOWN.euler(KNOWN.step), HORIZON)
+    mean, cov = kalman.future(*filtered(CONTEXT), *KNOWN.euler(KNOWN.step), HORIZON)
     assert_law(told.states.reshape(N, -1), mean, cov, FILTER, "forecast states")
     assert_law(told.samples.reshape(N, -1), *observed(mean, cov), FILTER, "forecast observations")
     np.testing.assert_allclose(told.times, CONTEXT.times[-1] + KNOWN.step * np.arange(1, HORIZON + 1), rtol=1e-12)
+
+
+def test_a_filter_over_noisy_data_weighs_its_particles_as_the_kalman_filter_does():
+    """Where the noise is large, it is the weights that know the data, and not the proposal."""
+    noisy = KNOWN._replace(r=np.array([4000.0, 1.5]))
+    context = noisy.simulated(DT, seed=5)
+    told = lp.forecast(noisy.result(), context, horizon=1, n_samples=N, n_particles=N, drift_uncertainty=False)
+    mean, cov = kalman.future(*filtered(context, noisy), *KNOWN.euler(KNOWN.step), 1)
+    assert_law(told.states[:, 0], mean, cov, FILTER, "forecast states")
 
 
 def test_a_forecast_without_observation_noise_is_that_of_its_states():
