@@ -146,3 +146,50 @@ def test_both_oracles_are_compared_on_the_origins_of_the_committed_benchmark(scr
     assert found["double_well"]["oracle"] < found["double_well"]["former"]
     assert found["ornstein_uhlenbeck"]["former_over_oracle"] == 1.0
     assert "best" not in found["excited_oscillator"] and found["double_well"]["best_method"] == "lamperti"
+
+
+def test_every_error_made_on_purpose_can_still_be_made(script):
+    """Its text occurs once, and the tests that should notice exist; else write it anew in benchmarks/mutants.toml."""
+    mutants = script("mutants")
+    every = mutants.mutants()
+    assert len(every) >= 60
+    root = FOLDER.parent
+    for mutant in every:
+        text = (root / "src" / "lamperti" / mutant.file).read_text()
+        assert text.count(mutant.old) == 1, f"{mutant.name}: old text occurs {text.count(mutant.old)} times"
+        assert mutant.new != mutant.old and mutant.wrong, mutant.name
+        for test in mutant.tests:
+            file, _, name = test.partition("::")
+            source = (root / "tests" / file).read_text()
+            assert not name or f"def {name}(" in source, f"{mutant.name}: there is no {test}"
+
+
+def test_results_of_errors_made_on_purpose_are_of_the_list_and_nearly_all_were_noticed(script):
+    mutants = script("mutants")
+    results = json.loads((FOLDER / "results" / "mutants.json").read_text())
+    assert list(results) == [mutant.name for mutant in mutants.mutants()]
+    assert sum(r["noticed"] for r in results.values()) >= mutants.ENOUGH * len(results)
+    assert mutants.PAGE.read_text() == mutants.table(results)
+
+
+def test_an_error_is_made_in_a_copy_that_the_tests_import(script, tmp_path):
+    mutants = script("mutants")
+    for name, text in {
+        "src/lamperti/__init__.py": "half = 0.5\nother = 1\n",
+        "tests/test_half.py": "import lamperti\n\n\ndef test_half():\n    assert lamperti.half == 0.5, 'not a half'\n",
+        "pyproject.toml": "",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def judged(old, new):
+        mutant = mutants.Mutant("m", "wrong", "__init__.py", old, new, ("test_half.py",))
+        return mutants.judge(mutant, tmp_path, tmp_path / "cache")
+
+    noticed = judged("half = 0.5", "half = 1.0")
+    assert noticed.noticed and noticed.test == "test_half.py::test_half" and "not a half" in noticed.message
+    assert not judged("other = 1", "other = 2").noticed
+    with pytest.raises(SystemExit, match=r"occurs 2 times in __init__\.py, not once"):
+        judged(" = ", " == ")
+    assert (tmp_path / "src/lamperti/__init__.py").read_text().startswith("half = 0.5")
