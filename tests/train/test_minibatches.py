@@ -22,7 +22,7 @@ from lamperti._typing import Array
 from lamperti.math.normal_gamma import weights
 from lamperti.model import LatentSDE, Segment
 from lamperti.objective import elbo, encoder_error
-from lamperti.train.step import Rates, conjugate_updates, make_score, make_step, start_state
+from lamperti.train.step import Rates, conjugate_updates, make_step, score, start_state
 
 RHO = 0.3
 N_SEGMENTS = DATA.batch.y.shape[0]
@@ -221,7 +221,7 @@ def test_encoders_error_is_the_mean_square_in_units_of_the_states_variance():
 
 
 def test_score_of_held_out_segments_is_their_data_terms_a_transition():
-    found = make_score(n_samples=S)(made_model(), DATA.batch, jax.random.key(0))
+    found = score(made_model(), DATA.batch, n_samples=S, key=jax.random.key(0))
     np.testing.assert_allclose(found, sum(EXACT[:4]) / EXACT.count, rtol=1e-6)
 
 
