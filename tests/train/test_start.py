@@ -34,7 +34,7 @@ def picture(noise: float = 0.0) -> LinearPicture:
 
 
 def started(of: LinearPicture, **options):
-    usual = dict(n_transitions=1000, linear_mean=True, diffusion_step="natural", jitter=1e-8)
+    usual = dict(share=jnp.asarray(1000 / N), linear_mean=True, diffusion_step="natural", jitter=1e-8)
     return realise(start_dynamics(of, jnp.asarray(Z), (SquaredExponential([1.0, 1.5], 0.9),), **(usual | options)))
 
 
