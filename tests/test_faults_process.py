@@ -244,3 +244,12 @@ def test_terminals_that_know_only_ascii_get_ascii(environment, tmp_path):
     assert "d\\xe9bit" in out and "+/-" in out
     codes = [line.rsplit(" ", 1)[1] for line in out.splitlines() if line.split(" ")[0] in {c[0] for c in commands}]
     assert set(codes[-8:]) <= {"0", "1", "2"}
+
+
+@pytest.mark.parametrize("columns", ["0", "2"])
+def test_help_ends_on_a_terminal_that_says_it_has_no_columns(columns):
+    command = [sys.executable, "-m", "lamperti", "fit", "--help"]
+    told = subprocess.run(
+        command, env=os.environ | {"COLUMNS": columns}, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert told.returncode == 0 and "--latent-dim" in told.stdout

@@ -17,6 +17,7 @@ from lamperti._text import visible
 from lamperti.cli._ascii import drawable
 from lamperti.cli._say import quietly
 from lamperti.cli._source import as_flags
+from lamperti.cli._width import wide_enough
 from lamperti.cli.bench import bench
 from lamperti.cli.check import check
 from lamperti.cli.config import config
@@ -46,7 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     tokens = list(sys.argv[1:] if argv is None else argv)
     debug, quiet = "--debug" in tokens, "--quiet" in tokens
     tokens = [token for token in tokens if token not in ("--debug", "--quiet")]
-    with warnings.catch_warnings(), quietly(quiet), drawable(sys.stdout, sys.stderr), termination_raised():
+    with (
+        warnings.catch_warnings(),
+        quietly(quiet),
+        drawable(sys.stdout, sys.stderr),
+        wide_enough(),
+        termination_raised(),
+    ):
         warnings.showwarning = _show_warning
         try:
             return app(tokens, exit_on_error=False, print_error=False, result_action="return_value") or 0
