@@ -27,7 +27,7 @@ from lamperti._runtime import refuse_fork
 from lamperti._schema import AXES, SCHEMA, added_arrays, migrated
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data._checks import as_names
-from lamperti.data.files import as_path, atomic_write
+from lamperti.data.files import as_path, atomic_write, why_not_replaced
 from lamperti.data.scaling import LONGEST, SHORTEST, Scaler
 from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
@@ -70,8 +70,10 @@ def save(result: FitResult, path: str | os.PathLike) -> None:
             f"{file.parent} is the folder of a run (it has a {RUN_CONFIG}), whose model would be replaced. Choose "
             "another file."
         )
-    if Path(path).is_dir() and file.exists() and not _is_model(file):  # a name that the user did not choose
-        raise ModelFileError(f"{file} was not written by lamperti and stays as it is. Give the name of a file.")
+    if reason := why_not_replaced(file):
+        raise ModelFileError(f"{file} cannot be written: {reason}. Choose another name.")
+    if file.is_file() and file.stat().st_size and not _is_model(file):
+        raise ModelFileError(f"{file} is not a model of lamperti and stays as it is. Choose another name.")
     write_model(result, file)
 
 

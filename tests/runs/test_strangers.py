@@ -1,6 +1,8 @@
 """Whatever somebody else put into a folder stays: only what is on a list of ours is replaced or deleted."""
 
 import json
+import os
+import stat
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +12,10 @@ from matplotlib.figure import Figure
 
 import fitted
 import lamperti as lp
+from lamperti._errors import ModelFileError
 from lamperti.cli import main
 from lamperti.cli._run import write_figures
+from lamperti.data.files import atomic_write
 from lamperti.data.writing import write_csv
 from lamperti.results import Config
 from lamperti.runs.commits import commit, committed
@@ -198,7 +202,7 @@ def test_a_demo_replaces_what_a_demo_wrote_and_nothing_else(tmp_path, monkeypatc
 
 def test_a_model_is_not_saved_over_another_programs_weights(tmp_path):
     _fill(tmp_path, ("model.safetensors",))
-    with pytest.raises(lp.ModelFileError, match=r"was not written by lamperti.*Give the name of a file"):
+    with pytest.raises(lp.ModelFileError, match=r"is not a model of lamperti and stays"):
         lp.save(_stored(), tmp_path)
     assert (tmp_path / "model.safetensors").read_text() == "mine: model.safetensors"
     (tmp_path / "model.safetensors").unlink()
@@ -265,3 +269,42 @@ def test_tables_that_cannot_be_claimed_do_not_hide_how_training_ended(run, capsy
         assert conclude(_stored(), run, figures=False, as_json=False) == 0
     assert (run / "config.toml").read_text() == "mine: config.toml"
     assert "iterations" in capsys.readouterr().out
+
+
+def test_a_model_replaces_models_and_empty_files_only(tmp_path):
+    data, empty, model = tmp_path / "d.csv", tmp_path / "new", tmp_path / "m.safetensors"
+    data.write_text("x\n1\n2\n")
+    empty.touch()
+    for path in (empty, model, model):
+        lp.save(fitted.result(), path)
+    before = data.read_bytes()
+    with pytest.raises(ModelFileError, match="is not a model of lamperti and stays"):
+        lp.save(fitted.result(), data)
+    assert main(["export", str(model), str(data)]) == 1
+    assert data.read_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have names on POSIX only")
+def test_links_and_pipes_are_not_replaced(tmp_path, capsys):
+    model, target, link, pipe = (tmp_path / name for name in ("m.safetensors", "t.csv", "l.csv", "p.csv"))
+    lp.save(fitted.result(), model)
+    target.write_text("kept")
+    link.symlink_to(target)
+    os.mkfifo(pipe)
+    for path, said in ((link, "it is a link"), (pipe, "it is a device or a pipe")):
+        with pytest.raises(ModelFileError, match=said):
+            lp.save(fitted.result(), path)
+        assert main(["simulate", str(model), "--steps", "3", "--out", str(path)]) == 2
+        assert said in capsys.readouterr().err.replace("\n", " ")
+    with pytest.raises(OSError, match="device or a pipe"):
+        atomic_write(pipe, b"")
+    assert link.is_symlink() and target.read_text() == "kept" and stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_a_file_that_is_written_again_keeps_who_may_read_it(tmp_path):
+    path = tmp_path / "m.safetensors"
+    lp.save(fitted.result(), path)
+    path.chmod(0o600)
+    lp.save(fitted.result(), path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

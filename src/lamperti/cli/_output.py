@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lamperti._errors import ConfigError
+from lamperti.data.files import why_not_replaced
 from lamperti.runs.manifest import (
     MANIFEST,
     listed,
@@ -64,6 +65,8 @@ def check_output_file(path: Path, *inputs: Path) -> None:
     if path.is_dir():
         raise ConfigError(f"--out {path} is a folder; give the name of a .csv file.")
     _check_folder(folder)
+    if reason := why_not_replaced(path):
+        raise ConfigError(f"--out {path} cannot be written: {reason}. Choose another name.")
     if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
         raise ConfigError(f"--out {path} is the data itself. Choose another name.")
     try:

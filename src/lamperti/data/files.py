@@ -1,8 +1,10 @@
 """Writing a file so that its name only ever holds a whole one."""
 
+import errno
 import os
 import re
 import secrets
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +18,34 @@ def as_path(path: Any, error: type[LampertiError]) -> Path:
     return Path(path)
 
 
+def why_not_replaced(path: Path) -> str | None:
+    """What keeps a new file from taking the name, in a few words; None where it is free or has a plain file that may
+    be written. A link would be lost and what it leads to kept; a pipe or a device would be lost."""
+    if path.is_symlink():
+        return "it is a link"
+    if not path.exists() or path.is_dir():  # a folder is refused by the system, or by who knows what to say
+        return None
+    if not path.is_file():
+        return "it is a device or a pipe, not a file"
+    return None if os.access(path, os.W_OK) else "it may not be written"
+
+
 def atomic_write(path: str | os.PathLike, content: bytes) -> None:
     """Write ``content`` to ``path`` at once: a reader sees the old file or the new one, never a part.
 
     The bytes go to a temporary file in the same folder, are flushed to the disk, and take the name last. When
     anything fails the temporary file is removed, the old file stays, and the `OSError` is passed on; it names ``path``.
+    Who may read the old file may read the new one, and nobody else. A link is replaced, not followed.
     """
     path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file", str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         try:
             write_synced(temporary, content)
+            if path.is_file() and not path.is_symlink():
+                os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
             os.replace(temporary, path)
         except BaseException:  # an interrupt must not leave the temporary file either
             temporary.unlink(missing_ok=True)
