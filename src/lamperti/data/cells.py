@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lamperti._errors import SeriesError
+from lamperti._errors import ConfigError, SeriesError
 from lamperti._typing import Bool, Float
 from lamperti.data._checks import as_float_array, seconds, warn_of_large_integers
 from lamperti.data.calendar import calendar_format
@@ -45,8 +45,17 @@ def numbers(
     else:
         values, declared = as_float_array(cells, f"column {name!r}"), np.zeros(len(cells), dtype=bool)
     for number in missing.numbers:
-        declared |= values == number
+        declared |= (values == number) | _is_rounded(number, cells)
     return values, ~declared
+
+
+def _is_rounded(number: float, cells: np.ndarray) -> np.ndarray | bool:
+    """True where cells hold a number as floats of their precision do: -999.9 is another one among 32 bits."""
+    if cells.dtype.kind != "f":
+        return False
+    with np.errstate(over="ignore"):
+        own = np.asarray(number).astype(cells.dtype)
+    return cells == own if np.isfinite(own) else False
 
 
 def _objects(name: str, cells: np.ndarray, missing: Missing, marks: Marks) -> tuple[np.ndarray, np.ndarray]:
@@ -180,16 +189,11 @@ def _no_time(name: str, cell: Any, marks: Marks) -> str:
 
 def _dates(name: str, cells: np.ndarray, time_format: str | None) -> pd.DatetimeIndex:
     text = [str(cell).strip() for cell in cells]
-    offset = np.array([bool(_OFFSET.search(cell)) and bool(_TIME_OF_DAY.search(cell)) for cell in text])
-    if offset.any() and not offset.all():
-        row = int(np.argmax(offset != offset[0]))
-        raise SeriesError(
-            f"column {name!r} mixes dates with and without an offset from UTC (row {row} holds {text[row]!r}). Write "
-            "them all in one way."
-        )
-    stamps = pd.to_datetime(
-        pd.Series(text, dtype=object), format=time_format or "ISO8601", utc=bool(offset.any()), errors="coerce"
-    )
+    series = pd.Series(text, dtype=object)
+    if time_format is None:
+        stamps = pd.to_datetime(series, format="ISO8601", utc=_have_offsets(name, text), errors="coerce")
+    else:
+        stamps = _formatted(series, time_format)
     lost = stamps.isna().to_numpy()
     if lost.any():
         row = int(np.argmax(lost))
@@ -202,6 +206,31 @@ def _dates(name: str, cells: np.ndarray, time_format: str | None) -> pd.Datetime
             "columns= and dt=."
         )
     return pd.DatetimeIndex(stamps)
+
+
+def _have_offsets(name: str, text: list[str]) -> bool:
+    """Whether ISO dates have an offset from UTC; all of them or none."""
+    offset = np.array([bool(_OFFSET.search(cell)) and bool(_TIME_OF_DAY.search(cell)) for cell in text])
+    if offset.any() and not offset.all():
+        row = int(np.argmax(offset != offset[0]))
+        raise SeriesError(
+            f"column {name!r} mixes dates with and without an offset from UTC (row {row} holds {text[row]!r}). Write "
+            "them all in one way."
+        )
+    return bool(offset.any())
+
+
+def _formatted(text: pd.Series, time_format: str) -> pd.Series:
+    """Dates written in a format, which alone says whether they have an offset; NaT where one is not."""
+    parts = re.findall("%(.)", time_format)  # %% is one of them, and the z of %%z is none
+    try:
+        if not parts:
+            raise ValueError("it names no part of a date")
+        return pd.to_datetime(text, format=time_format, utc="z" in parts or "Z" in parts, errors="coerce")
+    except (ValueError, KeyError, IndexError, NotImplementedError, re.error) as error:  # of the format, not of a cell
+        raise ConfigError(
+            f'time_format {time_format!r} describes no date ({error}). Write it as in "%d/%m/%Y %H:%M".'
+        ) from None
 
 
 def _stamp_seconds(stamps: pd.DatetimeIndex, name: str, timezone: str | None) -> Float[np.ndarray, " T"]:

@@ -113,7 +113,9 @@ def _cells(column: pd.Series) -> np.ndarray:
         return column.to_numpy(dtype=bool)
     if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):  # nullable: pd.NA is their NaN
         if not pd.api.types.is_integer_dtype(kind):
-            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+            own = getattr(kind, "numpy_dtype", None)  # a missing value is declared in the precision of its column
+            floats = own if own is not None and own.kind == "f" else np.float64
+            return column.to_numpy(dtype=floats, na_value=np.nan)
         lost = np.asarray(column.isna())
         whole = column.dropna().to_numpy(dtype=np.uint64 if pd.api.types.is_unsigned_integer_dtype(kind) else np.int64)
         return with_holes(whole, lost) if lost.any() else whole

@@ -104,6 +104,9 @@ class ReadOptions:
             value = getattr(self, name)
             if not isinstance(value, str) and (value is not None or name == "time_unit"):
                 raise ConfigError(f"{name} must be text; got {value!r}.")
+        for name in ("time_format", "timezone"):
+            if getattr(self, name) == "":
+                raise ConfigError(f"{name} is empty. Leave it out, or give one.")
         for name in ("sort", "drop_constant"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} must be True or False; got {getattr(self, name)!r}.")
