@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xarray as xr
 
-from lamperti._errors import ConfigError, SeriesError
+from lamperti._errors import ConfigError, LampertiWarning, SeriesError
 from lamperti.data import read
 
 # Declared missing values
@@ -70,3 +71,89 @@ def test_an_empty_time_zone_is_refused():
     frame = pd.DataFrame({"t": ["2024-01-01", "2024-01-02", "2024-01-03"], "a": [1.0, 2.0, 4.0]})
     with pytest.raises(ConfigError, match="timezone"):
         read(frame, time="t", timezone="")
+
+
+# Packed values
+
+
+@pytest.fixture
+def unpacked():
+    """A variable that was stored as whole numbers and unpacked by xarray."""
+
+    def make(packed, dtype="i2", scale=0.1, **attributes):
+        stored = xr.Dataset({"x": ("time", np.array(packed, dtype), {"scale_factor": scale, "add_offset": 20.0})})
+        stored["x"].attrs |= attributes
+        return xr.decode_cf(stored.assign_coords(time=("time", np.arange(float(len(packed))))))
+
+    return make
+
+
+@pytest.mark.parametrize("limits", [{"valid_range": np.array([0, 700], "i2")}, {"valid_min": 0, "valid_max": 700}])
+def test_limits_of_unpacked_values_are_in_packed_units(unpacked, limits):
+    data = unpacked([0, -1, 700, 701], **limits)
+    with pytest.warns(LampertiWarning, match="2 values of 'x' lie outside its valid range, 0 to 700"):
+        (series,) = read(data, missing="nan")
+    assert series.mask[:, 0].tolist() == [True, False, True, False]
+    assert series.values[2, 0] == pytest.approx(90)
+
+
+def test_limits_of_unpacked_bytes_have_the_sign_that_is_meant(unpacked):
+    data = unpacked([1, -56, -1, 3], "i1", scale=0.5, _Unsigned="true", valid_range=np.array([0, -56], "i1"))
+    with pytest.warns(LampertiWarning, match="1 values of 'x' lie outside its valid range, 0 to 200"):
+        (series,) = read(data, missing="nan")
+    assert series.mask[:, 0].tolist() == [True, True, False, True]
+
+
+def test_fractions_as_limits_of_unpacked_values_are_refused_as_in_files(unpacked):
+    with pytest.raises(SeriesError, match="packed or the unpacked"):
+        read(unpacked([0, 1, 2], valid_max=70.5))
+
+
+# Codes
+
+
+def test_a_word_declared_missing_is_no_code():
+    frame = pd.DataFrame({"valve": ["open", "n.d.", "shut", "open"], "a": [1.0, 2.0, 4.0, 3.0]})
+    (series,) = read(frame, codes="valve", missing=["n.d."])
+    assert series.mask[:, 0].tolist() == [True, False, True, True]
+    assert series.values[[0, 2, 3], 0].tolist() == [0, 1, 0]
+    assert series.repairs == (
+        "column 'valve' was numbered: open=0, shut=1",
+        "1 cells of column 'valve' were declared missing",
+    )
+
+
+def test_a_number_declared_missing_is_no_code():
+    frame = pd.DataFrame({"valve": [3, -9, 5, 3], "a": [1.0, 2.0, 4.0, 3.0]})
+    for valve in (frame["valve"], frame["valve"].astype(np.float32), frame["valve"].astype(object)):
+        (series,) = read(frame.assign(valve=valve), codes="valve", missing=[-9])
+        assert series.mask[:, 0].tolist() == [True, False, True, True]
+
+
+# NPZ
+
+
+@pytest.mark.parametrize("dt", [np.timedelta64(100, "ms"), "0.1", True])
+def test_a_step_in_an_archive_that_is_no_number_is_refused(tmp_path, dt):
+    np.savez(tmp_path / "a.npz", x=np.arange(5.0), dt=dt)
+    with pytest.raises(SeriesError, match="'dt'"):
+        read(tmp_path / "a.npz")
+
+
+def test_times_beside_the_array_that_was_chosen_are_read(tmp_path):
+    times = np.array([0, 1, 3, 4, 7.0])
+    np.savez(tmp_path / "a.npz", x=np.arange(5.0), y=np.ones(7), time=times)
+    (series,) = read(tmp_path / "a.npz", array="x")
+    assert series.times.tolist() == times.tolist() and series.names == ("x",)
+
+
+def test_times_that_do_not_fit_the_array_that_was_chosen_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(10.0).reshape(2, 5), time=np.arange(4.0))
+    with pytest.raises(SeriesError, match="'time'"):
+        read(tmp_path / "a.npz", array="x")
+
+
+def test_times_beside_several_series_of_an_archive_hold_for_each(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.arange(10.0).reshape(2, 5), time=2.0 * np.arange(5))
+    for series in read(tmp_path / "a.npz", array="x"):
+        assert series.times.tolist() == [0, 2, 4, 6, 8]

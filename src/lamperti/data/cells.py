@@ -40,26 +40,37 @@ def numbers(
         )
     if cells.dtype.kind == "M" and len(cells):
         raise SeriesError(f"column {name!r}, row 0 holds {cells[0]}, {_complaint(name, date.min, marks)}")
+    declared = _declared(cells, missing)
     if cells.dtype.kind == "O":
-        values, declared = _objects(name, cells, missing, marks)
-    else:
-        values, declared = as_float_array(cells, f"column {name!r}"), np.zeros(len(cells), dtype=bool)
-    for number in missing.numbers:
-        declared |= (values == number) | _is_rounded(number, cells)
-    return values, ~declared
+        return _objects(name, cells, declared, marks), ~declared
+    return as_float_array(cells, f"column {name!r}"), ~declared
 
 
-def _is_rounded(number: float, cells: np.ndarray) -> np.ndarray | bool:
-    """True where cells hold a number as floats of their precision do: -999.9 is another one among 32 bits."""
-    if cells.dtype.kind != "f":
-        return False
+def _declared(cells: np.ndarray, missing: Missing) -> Bool[np.ndarray, " T"]:
+    """True where cells hold a number or a word that was declared missing."""
+    if cells.dtype.kind == "O":
+        words, marks = frozenset(missing.tokens), frozenset(missing.numbers)
+        return np.array(
+            [
+                cell.strip() in words if isinstance(cell, str) else _is_number(cell) and _float(cell) in marks
+                for cell in cells
+            ],
+            dtype=bool,
+        )
+    declared = np.zeros(len(cells), dtype=bool)
+    if cells.dtype.kind not in "iuf":
+        return declared
+    # As floats of the column's precision hold it: -999.9 is another number in 32 bits than in 64.
+    precision = cells.dtype if cells.dtype.kind == "f" and cells.dtype.itemsize < 8 else np.dtype(float)
     with np.errstate(over="ignore"):
-        own = np.asarray(number).astype(cells.dtype)
-    return cells == own if np.isfinite(own) else False
+        values, marks = cells.astype(precision), np.array(missing.numbers, dtype=float).astype(precision)
+    for number, mark in zip(missing.numbers, marks, strict=True):
+        if np.isfinite(mark) == np.isfinite(number):  # one that is too large is not in the column
+            declared |= values == mark
+    return declared
 
 
-def _objects(name: str, cells: np.ndarray, missing: Missing, marks: Marks) -> tuple[np.ndarray, np.ndarray]:
-    declared = np.array([isinstance(cell, str) and cell.strip() in missing.tokens for cell in cells])
+def _objects(name: str, cells: np.ndarray, declared: np.ndarray, marks: Marks) -> np.ndarray:
     empty = pd.isna(cells) | declared
     good = np.array([_is_number(cell) for cell in cells]) | empty
     if not good.all():
@@ -70,7 +81,7 @@ def _objects(name: str, cells: np.ndarray, missing: Missing, marks: Marks) -> tu
     warn_of_large_integers(f"column {name!r}", max(integers, default=0))
     values = np.full(len(cells), np.nan)
     values[~empty] = [_float(cell) for cell in cells[~empty]]
-    return values, declared
+    return values
 
 
 def _float(cell: Any) -> float:
@@ -127,16 +138,20 @@ def _shown(cell: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def coded(name: str, cells: np.ndarray) -> tuple[Float[np.ndarray, " T"], str]:
-    """Booleans, categories or words as 0, 1, ... in sorted order, and a sentence that says which is which."""
-    empty = pd.isna(cells)
+def coded(
+    name: str, cells: np.ndarray, missing: Missing
+) -> tuple[Float[np.ndarray, " T"], Bool[np.ndarray, " T"], str]:
+    """Booleans, categories or words as 0, 1, ... in sorted order; True where none was declared missing; and a sentence
+    that says which is which."""
+    declared = _declared(cells, missing)
+    empty = pd.isna(cells) | declared
     labels = sorted({str(cell) for cell in cells[~empty]})
     if len(labels) > 1000:
         raise SeriesError(f"column {name!r} has {len(labels)} distinct values; codes= is for a few.")
     places = {label: float(i) for i, label in enumerate(labels)}
     values = np.array([np.nan if lost else places[str(cell)] for cell, lost in zip(cells, empty, strict=True)])
     shown = ", ".join(f"{label}={i}" for i, label in enumerate(labels[:6])) + (", ..." if len(labels) > 6 else "")
-    return values, f"column {name!r} was numbered: {shown}"
+    return values, ~declared, f"column {name!r} was numbered: {shown}"
 
 
 def times(

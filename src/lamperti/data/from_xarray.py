@@ -8,9 +8,11 @@ import numpy as np
 from lamperti.data.cubes import Variable, cube_table, is_asked_for, wanted_variables
 from lamperti.data.formats.cf import decoded_values, why_left_out
 from lamperti.data.formats.cf_time import dates_of_cftime, is_cftime, why_no_dates
-from lamperti.data.formats.decoding import Decoded
+from lamperti.data.formats.decoding import Decoded, Packing
 from lamperti.data.options import TIME_COLUMNS, ReadOptions
 from lamperti.data.table import Table
+
+_PACKING = ("scale_factor", "add_offset", "_Unsigned")
 
 
 def xarray_table(data: Any, options: ReadOptions) -> Table:
@@ -30,7 +32,8 @@ def xarray_table(data: Any, options: ReadOptions) -> Table:
     for name, item in found:
         values = np.asarray(item.values)
         foreign = why_no_dates(values.flat[0].calendar) if is_cftime(values) else ""
-        one = Decoded(name, values, tuple(str(d) for d in item.dims), _plain(item.attrs), left_out=foreign)
+        dims, attributes = tuple(str(d) for d in item.dims), _plain(item.attrs)
+        one = Decoded(name, values, dims, attributes, left_out=foreign, packing=_packing(item, attributes))
         if why := why_left_out(one):
             left_out[name] = why
         else:
@@ -43,6 +46,21 @@ def _variable(one: Decoded) -> Variable:
     if is_cftime(values):
         values, unit = dates_of_cftime(values), ""
     return Variable(one.name, one.dims, values.astype(object) if values.dtype.kind in "US" else values, unit)
+
+
+def _packing(item: Any, attributes: Mapping[str, Any]) -> Packing | None:
+    """How the values that xarray has unpacked are stored; None for those that are as they are stored."""
+    encoding = _plain({key: item.encoding[key] for key in _PACKING if key in item.encoding})
+    if not encoding or any(key in attributes for key in _PACKING):
+        return None
+    scale, offset = encoding.get("scale_factor", 1.0), encoding.get("add_offset", 0.0)
+    if not all(isinstance(number, (int, float)) and np.isfinite(number) for number in (scale, offset)) or scale == 0:
+        return None
+    stored = meant = np.dtype(item.encoding.get("dtype") or item.dtype)
+    if stored.kind in "iu" and "_Unsigned" in encoding:
+        unsigned = str(encoding["_Unsigned"]).strip().lower() == "true"
+        meant = np.dtype(f"{'u' if unsigned else 'i'}{stored.itemsize}")
+    return Packing(scale, offset, stored, meant) if stored.kind in "iuf" else None
 
 
 def _plain(attributes: Mapping[Any, Any]) -> dict[str, Any]:

@@ -140,13 +140,12 @@ def _read_channels(table: Table, options: ReadOptions, clock: Clock) -> _Channel
     for name in names:
         cells = table.columns[name]
         if name in options.codes:
-            column, note = coded(name, cells)
-            seen = np.ones(len(column), dtype=bool)
+            column, seen, note = coded(name, cells, options.declared)
             repairs.append(note)
         else:
             column, seen = numbers(name, cells, options.declared, options.marks, category=name in table.categories)
-            if not seen.all():
-                repairs.append(f"{int((~seen).sum())} cells of column {name!r} were declared missing")
+        if not seen.all():
+            repairs.append(f"{int((~seen).sum())} cells of column {name!r} were declared missing")
         values.append(column)
         observed.append(seen & ~table.absent.get(name, np.zeros(len(column), dtype=bool)))
     return _Channels(names, np.stack(values, axis=1), np.stack(observed, axis=1), units, tuple(repairs))

@@ -13,6 +13,7 @@ from lamperti.data.formats.decoding import Decoded
 from lamperti.data.table import with_holes
 
 _DEFAULT_FILL = 9.969209968386869e36  # what netCDF puts where nothing was written, float and double
+_LIMITS = ("valid_range", "valid_min", "valid_max")
 
 
 def why_left_out(variable: Decoded) -> str:
@@ -33,7 +34,7 @@ def decoded_values(variable: Decoded) -> tuple[np.ndarray, str]:
         return variable.values, unit
     values = _with_sign(variable)
     marks = _marks(variable, values.dtype)
-    if variable.holes and not _is_marked(_as_stored(variable.fill, variable, values.dtype), marks):
+    if variable.holes and not _is_marked(_as_stored(variable.fill, variable.values.dtype, values.dtype), marks):
         raise SeriesError(
             f"variable {name!r} has parts that were never written (missing chunks), where {variable.fill!r} "
             "would pass for data. Write it again in full; if it is there in full, write empty chunks too."
@@ -87,9 +88,9 @@ def _with_sign(variable: Decoded) -> np.ndarray:
     return values.view(np.dtype(f"{values.dtype.byteorder}{kind}{values.dtype.itemsize}"))
 
 
-def _as_stored(number: Any, variable: Decoded, dtype: np.dtype) -> Any:
+def _as_stored(number: Any, stored: np.dtype, dtype: np.dtype) -> Any:
     """A whole number of an attribute as values hold it that are read with another sign: -1 is 255 among bytes."""
-    if dtype.kind == variable.values.dtype.kind or not isinstance(number, int) or isinstance(number, bool):
+    if dtype.kind == stored.kind or not isinstance(number, int) or isinstance(number, bool):
         return number
     bits = 8 * dtype.itemsize
     if dtype.kind == "u" and -(2 ** (bits - 1)) <= number < 0:
@@ -100,6 +101,13 @@ def _as_stored(number: Any, variable: Decoded, dtype: np.dtype) -> Any:
 def _invalid(variable: Decoded, values: np.ndarray, lost: np.ndarray, packed: bool) -> np.ndarray:
     """True where values lie outside the range that is declared valid; told aloud."""
     name, attributes = variable.name, variable.attributes
+    if not any(key in attributes for key in _LIMITS):
+        return np.zeros(values.shape, dtype=bool)
+    stored, meant = variable.values.dtype, values.dtype
+    if (packing := variable.packing) is not None:  # limits are of the packed values
+        stored, meant, packed = packing.stored, packing.meant, packing.scales
+        values = (values - packing.offset) / packing.scale
+        values = np.rint(values) if meant.kind in "iu" else values.astype(meant)
     both = attributes.get("valid_range", [None, None])
     if not isinstance(both, list) or len(both) != 2:
         raise SeriesError(
@@ -118,12 +126,12 @@ def _invalid(variable: Decoded, values: np.ndarray, lost: np.ndarray, packed: bo
         limit = _as_number(given)
         if limit is None or math.isnan(limit):
             raise SeriesError(f"variable {name!r} has the attribute {key} {given!r}, which is not a number. Mend it.")
-        if packed and values.dtype.kind in "iu" and isinstance(limit, float):
+        if packed and meant.kind in "iu" and isinstance(limit, float):
             raise SeriesError(
                 f"variable {name!r} is packed into whole numbers, and its {key} {limit} is none: is it of the "
                 "packed or the unpacked values? Write it as a packed, whole number."
             )
-        limit = _as_stored(limit, variable, values.dtype)
+        limit = _as_stored(limit, stored, meant)
         low, high = (max(low, limit), high) if is_low else (low, min(high, limit))
     if low > high:
         raise SeriesError(
@@ -153,7 +161,7 @@ def _marks(variable: Decoded, dtype: np.dtype) -> list[float]:
                 raise SeriesError(
                     f"variable {variable.name!r} has the attribute {key} {given!r}, which is not a number. Mend it."
                 )
-            mark = _as_stored(mark, variable, dtype)
+            mark = _as_stored(mark, variable.values.dtype, dtype)
             if _fits(mark, dtype):
                 found.append(mark)
     return found

@@ -25,6 +25,20 @@ _EXTRA = {"parquet": "parquet", "hdf5": "netcdf", "zarr": "zarr"}
 _PATIENCE = 900  # seconds
 
 
+@dataclass(frozen=True)
+class Packing:
+    """How values are stored that were unpacked before they came here."""
+
+    scale: float
+    offset: float
+    stored: np.dtype
+    meant: np.dtype  # another one where unsigned integers are stored as signed ones
+
+    @property
+    def scales(self) -> bool:
+        return self.scale != 1 or self.offset != 0
+
+
 @dataclass(frozen=True, eq=False)
 class Decoded:
     """One variable of a file as it is stored."""
@@ -39,6 +53,7 @@ class Decoded:
     holes: bool = False  # parts were never written: ``fill`` stands in their place
     fill: Any = None
     left_out: str = ""  # why its values were not decoded
+    packing: Packing | None = None  # of values that are not as they are stored
 
 
 def decode(

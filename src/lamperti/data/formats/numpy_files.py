@@ -13,7 +13,7 @@ import numpy as np
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti.data.local import open_local
-from lamperti.data.options import ReadOptions
+from lamperti.data.options import TIME_COLUMNS, ReadOptions
 from lamperti.data.ratio import check_ratio
 from lamperti.data.table import Table, array_table
 
@@ -28,24 +28,35 @@ def read_npy(path: Path, options: ReadOptions) -> Table:
 
 
 def read_npz(path: Path, options: ReadOptions) -> Table:
-    """Vectors of one length are columns; one array of more axes is read as an NPY file is. A number named dt is the
-    sampling step."""
+    """Vectors of one length are columns; one array of more axes is read as an NPY file is, with the times beside it.
+    A number named dt is the sampling step."""
     with open_local(path) as file:
         arrays = _members(file, options.max_bytes)
-    step = arrays.pop("dt") if "dt" in arrays and arrays["dt"].ndim == 0 else None
-    dt = None if step is None else float(step) if step.dtype.kind in "iuf" else None
+    dt = _step(arrays.pop("dt"), options) if "dt" in arrays and arrays["dt"].size == 1 else None
     arrays = {name: array for name, array in arrays.items() if array.ndim > 0}
     listed = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
+    times = {}
     if options.array is not None:
         if options.array not in arrays:
             raise SeriesError(f"there is no array {options.array!r}; the archive has {listed}.")
+        times = _times(arrays, options)
         arrays = {options.array: arrays[options.array]}
     if len(arrays) == 1:
         ((name, array),) = arrays.items()
         table = array_table(array, options.axes)
         if len(table.columns) == 1:  # the name of the only array is the name of the only channel
-            return Table({name: table.columns["y"]}, groups=table.groups, dt=dt)
-        return Table({f"{name}{p}": c for p, c in enumerate(table.columns.values())}, groups=table.groups, dt=dt)
+            columns = {name: table.columns["y"]}
+        else:
+            columns = {f"{name}{p}": column for p, column in enumerate(table.columns.values())}
+        n_series = 1 if table.groups is None else len(np.unique(table.groups))
+        for clock, stamps in times.items():
+            if len(stamps) * n_series != table.length:
+                raise SeriesError(
+                    f"array {clock!r} has {len(stamps)} times for {table.length // n_series} samples of {name!r}. Mend "
+                    "it, or give dt= instead."
+                )
+            columns[clock] = np.tile(stamps, n_series)
+        return Table(columns, groups=table.groups, dt=None if times else dt)
     if not arrays:
         raise SeriesError("the archive holds no array.")
     if any(array.ndim != 1 for array in arrays.values()) or len({len(array) for array in arrays.values()}) > 1:
@@ -55,6 +66,21 @@ def read_npz(path: Path, options: ReadOptions) -> Table:
             "axes= is for one array, and this archive holds columns. Leave it out, or choose with array=."
         )
     return Table(arrays, dt=dt)
+
+
+def _step(step: np.ndarray, options: ReadOptions) -> float | None:
+    if step.dtype.kind in "iuf":
+        return float(step.item())
+    if options.dt is not None:
+        return None
+    raise SeriesError(f"array 'dt' holds {step.item()!r}, which is not a number. Give the sampling step by dt=.")
+
+
+def _times(arrays: dict[str, np.ndarray], options: ReadOptions) -> dict[str, np.ndarray]:
+    """The arrays of times beside the one that was chosen: the one asked for, else those of usual names."""
+    usual = TIME_COLUMNS if options.dt is None else ()
+    names = usual if options.time is None else (options.time,)
+    return {name: arrays[name] for name in names if name in arrays and name != options.array and arrays[name].ndim == 1}
 
 
 def _members(file: BinaryIO, most: int) -> dict[str, np.ndarray]:
