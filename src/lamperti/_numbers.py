@@ -1,4 +1,4 @@
-"""Whole numbers as users give them: Python's or NumPy's, but no truth values and no fractions."""
+"""Numbers as users give them: Python's or NumPy's, but no truth values and no durations."""
 
 from typing import Any
 
@@ -9,10 +9,19 @@ from lamperti._errors import ConfigError
 _MOST_SEED = 2**63 - 1
 
 
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number. NumPy's durations are among its integers, and are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+
+
+def is_real(value: Any) -> bool:
+    """The same for a number that may have a fraction."""
+    return is_whole(value) or isinstance(value, float | np.floating)
+
+
 def as_whole(name: str, value: Any, least: int | None = None) -> int:
     """``value`` as Python's own integer, which does not overflow. Raises `ConfigError`, which calls it ``name``."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or (least is not None and value < least):
+    if not is_whole(value) or (least is not None and value < least):
         at_least = "" if least is None else f" of at least {least}"
         raise ConfigError(f"{name} must be a whole number{at_least}; got {value!r}.")
     return int(value)

@@ -8,6 +8,7 @@ import numpy as np
 
 from lamperti._compile import to_jax
 from lamperti._errors import ConfigError, DependencyError, SeriesError
+from lamperti._numbers import is_real
 from lamperti._typing import Float
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.dates import as_dates
@@ -171,8 +172,7 @@ class Forecast:
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Central interval: lower and upper ends, [H, P] each."""
-        number = isinstance(level, int | float | np.integer | np.floating)
-        if not number or not 0.0 < level < 1.0:
+        if not is_real(level) or not 0.0 < level < 1.0:
             raise ConfigError(f"level must be a number between 0 and 1, such as 0.9; got {level!r}.")
         lower, upper = self.quantile([0.5 - level / 2, 0.5 + level / 2])
         return lower, upper

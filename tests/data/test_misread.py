@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 
 from lamperti._errors import ConfigError, LampertiWarning, SeriesError
-from lamperti.data import read
+from lamperti._numbers import as_count
+from lamperti.data import Series, read
 
 # Declared missing values
 
@@ -157,3 +158,73 @@ def test_times_beside_several_series_of_an_archive_hold_for_each(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.arange(10.0).reshape(2, 5), time=2.0 * np.arange(5))
     for series in read(tmp_path / "a.npz", array="x"):
         assert series.times.tolist() == [0, 2, 4, 6, 8]
+
+
+# Numbers that are none
+
+
+def test_a_duration_is_no_number():
+    second, values = np.timedelta64(1, "s"), np.arange(5.0)
+    with pytest.raises(SeriesError, match="dt must be a positive number"):
+        Series(values, dt=second)
+    with pytest.raises(SeriesError, match="split at a whole number"):
+        Series(values).split(second)
+    with pytest.raises(ConfigError, match="horizon must be a whole number"):
+        as_count("horizon", second)
+    with pytest.raises(ConfigError, match="missing must be"):
+        read(values, missing=[second])
+    with pytest.raises(ConfigError, match="split_gaps must exceed 1"):
+        read(values, split_gaps=np.timedelta64(3, "s"))
+
+
+def test_a_step_that_leads_beyond_all_numbers_is_refused():
+    with pytest.raises(SeriesError, match="dt of 1e\\+308 is too large"):
+        Series(np.arange(5.0), dt=1e308)
+
+
+def test_names_without_an_order_are_refused():
+    values = np.arange(10.0).reshape(5, 2)
+    with pytest.raises(SeriesError, match="names is a set, which has no order"):
+        Series(values, names={"a", "b"})
+    with pytest.raises(SeriesError, match="units is a set, which has no order"):
+        Series(values, units={"m", "s"})
+    with pytest.raises(ConfigError, match="columns is a set, which has no order"):
+        read(pd.DataFrame(values, columns=["a", "b"]), columns={"a", "b"})
+
+
+def test_hidden_cells_of_a_mask_are_not_observed():
+    mask = np.ma.array([True, True, False, True], mask=[False, True, False, False])
+    assert Series(np.arange(4.0), mask=mask).mask[:, 0].tolist() == [True, False, False, True]
+
+
+# How text is written
+
+
+@pytest.mark.parametrize("option", ["decimal", "thousands", "separator"])
+@pytest.mark.parametrize("mark", ["5", "e", "é", "²"])
+def test_marks_that_are_part_of_numbers_and_words_are_refused(option, mark):
+    with pytest.raises(ConfigError, match=f"{option} cannot be {mark!r}"):
+        read("a.csv", **{option: mark})
+
+
+@pytest.mark.parametrize("option", ["decimal", "thousands"])
+@pytest.mark.parametrize("mark", ["-", "+"])
+def test_signs_are_refused_as_marks_within_numbers(option, mark):
+    with pytest.raises(ConfigError, match=f"{option} cannot be"):
+        read("a.csv", **{option: mark})
+
+
+def test_a_separator_beyond_ascii_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a§b\n1§2\n3§4\n5§7\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="separator cannot be '§'"):
+        read(tmp_path / "a.csv", separator="§")
+
+
+# Series told apart by an index
+
+
+def test_levels_of_an_index_that_hold_a_slash_stay_apart():
+    rows = [("a/b", "c", t) for t in range(3)] + [("a", "b/c", t) for t in range(3, 6)]
+    frame = pd.DataFrame({"v": np.arange(6.0)}, index=pd.MultiIndex.from_tuples(rows, names=["p", "q", "time"]))
+    first, second = read(frame)
+    assert (first.label, second.label) == ("a\\/b/c", "a/b\\/c")

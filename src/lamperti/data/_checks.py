@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lamperti._errors import LampertiWarning, SeriesError
+from lamperti._numbers import is_real, is_whole
 from lamperti._typing import Bool, Float
 from lamperti.data.dates import DATES, moment
 
@@ -81,7 +82,7 @@ def _bad_dtype(array: np.ndarray, what: str) -> str:
             "a list of them."
         )
     for index, cell in np.ndenumerate(array):
-        if not isinstance(cell, (int, float, np.integer, np.floating)) or isinstance(cell, bool):
+        if not is_real(cell):
             return f"{what} must be real numbers; {_place(index)} holds {cell!r}. Replace or drop that cell."
     return f"{what} has dtype {array.dtype}, which may hide text. Convert it with .astype(float)."
 
@@ -112,6 +113,8 @@ def as_texts(given: Any, what: str) -> tuple[Any, ...]:
     """One text or several as a tuple; what holds none is refused."""
     if isinstance(given, str):
         return (given,)
+    if isinstance(given, (set, frozenset)):
+        raise SeriesError(f"{what} is a set, which has no order. Give a list, in the order of the channels.")
     if not isinstance(given, Iterable):
         raise SeriesError(f"{what} must be text, or a list with one a channel; got {given!r}.")
     return tuple(given)
@@ -148,7 +151,7 @@ def chosen(names: Any, known: tuple[str, ...]) -> tuple[str, ...]:
 
 def check_place(at: Any) -> None:
     """Refuse what is no place to split a series at."""
-    if not isinstance(at, (int, np.integer)) or isinstance(at, bool):
+    if not is_whole(at):
         raise SeriesError(f"a series is split at a whole number of samples, such as 100 or -20; got {at!r}.")
 
 
@@ -168,10 +171,10 @@ def as_units(units: Mapping[str, str] | Sequence[str] | str | None, names: tuple
 
 
 def as_mask(mask: Any, shape: tuple[int, int]) -> Bool[np.ndarray, "T P"]:
-    """True where observed; [T] holds for all channels; None is observed everywhere."""
+    """True where observed; [T] holds for all channels; None is observed everywhere, a cell that is hidden nowhere."""
     if mask is None:
         return np.ones(shape, dtype=bool)
-    array = np.asarray(mask)
+    array = mask.filled(False) if isinstance(mask, np.ma.MaskedArray) and mask.dtype == bool else np.asarray(mask)
     if array.dtype != bool:
         raise SeriesError(f"mask must be booleans (True where observed); got dtype {array.dtype}.")
     if array.shape == shape[:1]:
@@ -186,7 +189,10 @@ def as_times(times: Any, dt: Any, length: int) -> Float[np.ndarray, " T"]:
     if times is not None and dt is not None:
         raise SeriesError("both times and dt were given. Give times for irregular sampling, dt for regular, not both.")
     if times is None:
-        return np.arange(length) * _as_step(1.0 if dt is None else dt)
+        step = _as_step(1.0 if dt is None else dt)
+        if not np.isfinite((length - 1) * step):
+            raise SeriesError(f"a dt of {step:g} is too large: {length} samples end beyond the largest number.")
+        return np.arange(length) * step
     array = np.asarray(times)
     dated = array.dtype.kind == "M"
     array = seconds(array) if dated else as_float_array(times, "times")
@@ -229,8 +235,7 @@ def _shared(times: Float[np.ndarray, " T"], equal: Bool[np.ndarray, " K"], unit:
 
 
 def _as_step(dt: Any) -> float:
-    number = isinstance(dt, (int, float, np.integer, np.floating)) and not isinstance(dt, bool)
-    if not number or not np.isfinite(dt) or dt <= 0:
+    if not is_real(dt) or not np.isfinite(dt) or dt <= 0:
         raise SeriesError(f"dt must be a positive number; got {dt!r}.")
     return float(dt)
 

@@ -92,7 +92,7 @@ def _float(cell: Any) -> float:
 
 
 def _is_number(cell: Any) -> bool:
-    return isinstance(cell, (Real, Decimal)) and not isinstance(cell, (bool, np.bool_))
+    return isinstance(cell, (Real, Decimal)) and not isinstance(cell, (bool, np.bool_, np.timedelta64))
 
 
 def _first_bad(cells: np.ndarray, bad: np.ndarray, marks: Marks) -> int:

@@ -82,7 +82,14 @@ def _levels(index: pd.MultiIndex, options: ReadOptions) -> _Index:
     marks = [labels(name, levels[name].to_numpy(dtype=object)) for name in whose]
     stamps = _cells(levels[clock].to_series())
     utc = isinstance(levels[clock].dtype, pd.DatetimeTZDtype)
-    return _Index(stamps, np.array(["/".join(parts) for parts in zip(*marks, strict=True)], dtype=object), utc)
+    return _Index(stamps, np.array([_joined(parts) for parts in zip(*marks, strict=True)], dtype=object), utc)
+
+
+def _joined(parts: tuple[str, ...]) -> str:
+    """The labels of several levels as one, which no other labels share."""
+    if len(parts) == 1:
+        return parts[0]
+    return "/".join(part.replace("\\", "\\\\").replace("/", "\\/") for part in parts)
 
 
 def _time_level(levels: dict[str, pd.Index]) -> str | None:

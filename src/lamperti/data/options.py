@@ -4,13 +4,10 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from lamperti._errors import ConfigError
-from lamperti._numbers import as_count
+from lamperti._numbers import as_count, is_real
 from lamperti.data.numerals import Marks
 
 MAX_BYTES = 2**31
@@ -21,6 +18,7 @@ _TEXT = (
     "time", "id", "channel", "value", "axes", "array", "time_unit", "separator", "decimal", "thousands", "encoding",
     "time_format", "timezone",
 )  # fmt: skip
+_NEVER = {"separator": "", "decimal": "+-", "thousands": "+-"}  # what a mark cannot be, beside digits and letters
 
 
 @dataclass(frozen=True)
@@ -119,12 +117,16 @@ class ReadOptions:
             _one_of("axes", self.axes, ("T", "RT", "TP", "RTP"))
         if (self.channel is None) != (self.value is None):
             raise ConfigError("a long table needs both channel= and value=; give the other one, too.")
-        if self.split_gaps is not None and not (isinstance(self.split_gaps, Real) and self.split_gaps > 1):
+        if self.split_gaps is not None and not (is_real(self.split_gaps) and self.split_gaps > 1):
             raise ConfigError(f"split_gaps must exceed 1 (median steps, a number); got {self.split_gaps!r}.")
-        for name in ("separator", "decimal", "thousands"):
+        for name in _NEVER:
             mark = getattr(self, name)
             if mark is not None and (len(mark) != 1 or mark in '\r\n"\0'):
                 raise ConfigError(f"{name} must be one character; got {mark!r}.")
+            if mark is not None and (mark.isalnum() or mark in _NEVER[name]):
+                raise ConfigError(f"{name} cannot be {mark!r}, which is part of numbers or words. Give another mark.")
+        if self.separator is not None and not self.separator.isascii():
+            raise ConfigError(f"separator cannot be {self.separator!r}, which is not ASCII. Export with another one.")
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             raise ConfigError(f"decimal and thousands cannot both be {self.thousands!r}.")
         as_count("max_bytes", self.max_bytes)
@@ -150,7 +152,7 @@ class ReadOptions:
         for entry in entries or list(self.missing):
             if isinstance(entry, str) and entry in ("refuse", "nan", ""):
                 nan |= entry != "refuse"
-            elif isinstance(entry, (str, int, float, np.integer)) and not isinstance(entry, bool):
+            elif isinstance(entry, str) or is_real(entry):
                 tokens.append(str(entry))
                 try:
                     numbers.append(float(entry))
@@ -174,6 +176,8 @@ def read_options(given: Mapping[str, Any]) -> ReadOptions:
 
 
 def _as_names(name: str, value: Any) -> tuple[str, ...]:
+    if name == "columns" and isinstance(value, (set, frozenset)):
+        raise ConfigError("columns is a set, which has no order. Give a list, in the order of the channels.")
     names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (value,)
     if not all(isinstance(one, str) for one in names):
         raise ConfigError(f"{name} must be a name or a list of names; got {value!r}.")
