@@ -82,6 +82,22 @@ OPTIONS = {
     ),
     "no horizon": (lambda: lp.forecast(fitted.result(), GOOD, horizon=0), "horizon must be .* got 0"),
     "seed that is not whole": (lambda: lp.simulate(fitted.result(), seed=0.5), "seed must be a whole number"),
+    "a word as a truth value": (
+        lambda: lp.forecast(fitted.result(), GOOD, drift_uncertainty="no"),
+        "drift_uncertainty must be True or False; got 'no'",
+    ),
+    "a list as a truth value": (
+        lambda: lp.forecast(fitted.result(), GOOD, observation_noise=[True]),
+        "observation_noise must be True or False",
+    ),
+    "a number as a truth value": (
+        lambda: lp.simulate(fitted.result(), observation_noise=0.5),
+        "observation_noise must be True or False; got 0.5",
+    ),
+    "nothing as a truth value": (
+        lambda: lp.simulate(fitted.result(), drift_uncertainty=None),
+        "drift_uncertainty must be True or False; got None",
+    ),
     "seed that is too large": (lambda: lp.FitConfig(seed=2**64), "FitConfig.seed"),
     "no model to forecast with": (lambda: lp.forecast(None, GOOD), r"NoneType.* lamperti.load\(path\)"),
     "a path to forecast with": (lambda: lp.forecast("m.safetensors", GOOD), r"got a str.* lamperti.load\(path\)"),

@@ -1,4 +1,4 @@
-"""Numbers as users give them: Python's or NumPy's, but no truth values and no durations."""
+"""Numbers and truth values as users give them: Python's or NumPy's, but neither for the other, and no durations."""
 
 from typing import Any
 
@@ -41,6 +41,13 @@ def as_seed(value: Any) -> int:
     if not 0 <= seed <= _MOST_SEED:
         raise ConfigError(f"seed must be a whole number from 0 to 2**63 - 1; got {value!r}.")
     return seed
+
+
+def as_flag(name: str, value: Any) -> bool:
+    """A truth value. A word such as "no" would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise ConfigError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
 
 
 def plain(value: Any) -> Any:

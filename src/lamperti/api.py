@@ -11,7 +11,7 @@ import numpy as np
 
 from lamperti._compile import to_jax
 from lamperti._errors import ConfigError, LampertiWarning, SeriesError
-from lamperti._numbers import as_count, as_seed
+from lamperti._numbers import as_count, as_flag, as_seed
 from lamperti._runtime import refuse_fork
 from lamperti.data.bridging import pieces
 from lamperti.data.matching import match_channels, warn_if_far, warn_if_starved
@@ -69,6 +69,7 @@ def forecast(
     """
     _check_fitted(result)
     horizon, n_samples = as_count("horizon", horizon), as_count("n_samples", n_samples)
+    noise, uncertain = _flags(observation_noise, drift_uncertainty)
     n_particles = max(as_count("n_particles", n_particles), n_samples)
     _check_room(result, n_samples, horizon, "the forecast", "horizon or n_samples")
     check_memory(filter_bytes(n_particles=n_particles, **_sizes(result)), "the filter", "n_particles or n_samples")
@@ -82,9 +83,9 @@ def forecast(
     else:
         raise ConfigError(f"start must be 'filter' or 'encoder'; got {start!r}.")
     warn_if_starved(float(begin.least_ess))
-    draws = draw_drifts(result.model, n=n_samples, uncertain=drift_uncertainty, key=key_drift)
+    draws = draw_drifts(result.model, n=n_samples, uncertain=uncertain, key=key_drift)
     states = roll_out(draws, begin.x, n_steps=horizon, key=key_roll)
-    y = emit(result.model, states, noise=observation_noise, key=key_emit)
+    y = emit(result.model, states, noise=noise, key=key_emit)
     times = one.times[-1] + result.scaler.time_unit * np.arange(1, horizon + 1)
     samples = result.scaler.unscale_values(np.asarray(y))
     _warn_of_runaways(samples)
@@ -105,17 +106,22 @@ def simulate(
     """Free-running paths. ``start``: latent states [D] or [n_paths, D]; by default states the data went through."""
     _check_fitted(result)
     n_steps, n_paths = as_count("n_steps", n_steps), as_count("n_paths", n_paths)
+    noise, uncertain = _flags(observation_noise, drift_uncertainty)
     _check_room(result, n_paths, n_steps, "the simulation", "n_steps or n_paths")
     key_start, key_drift, key_roll, key_emit = jax.random.split(_random_key(seed), 4)
     x = _start_states(result, start, n_paths, key_start)
-    draws = draw_drifts(result.model, n=n_paths, uncertain=drift_uncertainty, key=key_drift)
+    draws = draw_drifts(result.model, n=n_paths, uncertain=uncertain, key=key_drift)
     states = roll_out(draws, x, n_steps=n_steps, key=key_roll)
-    y = emit(result.model, states, noise=observation_noise, key=key_emit)
+    y = emit(result.model, states, noise=noise, key=key_emit)
     times = result.scaler.time_unit * np.arange(1, n_steps + 1)
     samples = result.scaler.unscale_values(np.asarray(y))
     _warn_of_runaways(samples)
     unit = unit_of_durations(result.time_unit)
     return Simulation(samples, np.asarray(states), times, result.names, result.units, unit)
+
+
+def _flags(observation_noise: Any, drift_uncertainty: Any) -> tuple[bool, bool]:
+    return as_flag("observation_noise", observation_noise), as_flag("drift_uncertainty", drift_uncertainty)
 
 
 def _warn_of_runaways(samples: np.ndarray) -> None:

@@ -228,3 +228,18 @@ def test_levels_of_an_index_that_hold_a_slash_stay_apart():
     frame = pd.DataFrame({"v": np.arange(6.0)}, index=pd.MultiIndex.from_tuples(rows, names=["p", "q", "time"]))
     first, second = read(frame)
     assert (first.label, second.label) == ("a\\/b/c", "a/b\\/c")
+
+
+# Files
+
+
+def test_an_encoding_that_cannot_be_a_name_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a\n1\n2\n3\n")
+    with pytest.raises(SeriesError, match="there is no encoding"):
+        read(tmp_path / "a.csv", encoding="utf\0")
+
+
+def test_a_link_to_itself_is_refused(tmp_path):
+    (tmp_path / "a.csv").symlink_to(tmp_path / "a.csv")
+    with pytest.raises(SeriesError, match="is a link"):
+        read(tmp_path / "a.csv")

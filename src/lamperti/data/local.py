@@ -31,7 +31,7 @@ def open_local(path: Path) -> Iterator[BinaryIO]:
     # O_NOFOLLOW: a link is not followed. O_NONBLOCK: a pipe without a writer does not block.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if path.is_symlink():
-        raise SeriesError(f"{path} is a link, not a regular file. Give the file itself: {path.resolve()}.")
+        raise SeriesError(f"{path} is a link, not a regular file. Give the file itself: {os.path.realpath(path)}.")
     try:
         descriptor = os.open(path, flags)
     except OSError as error:

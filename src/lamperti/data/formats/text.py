@@ -87,14 +87,14 @@ def _decoded(content: bytes, encoding: str | None) -> str:
         encoding = "utf-8-sig"
     try:
         text = content.decode(encoding)
-    except LookupError:
-        raise SeriesError(f"there is no encoding {encoding!r}. Try utf-8, utf-16 or latin-1.") from None
     except UnicodeError as error:
         place = f"byte {error.start}" if isinstance(error, UnicodeDecodeError) else str(error)
         raise SeriesError(
             f"not {'UTF-8' if encoding == 'utf-8-sig' else encoding} text ({place}). Save the file as UTF-8, or name "
             'its encoding, as in encoding="latin-1" for older Windows and instrument files.'
         ) from None
+    except (LookupError, ValueError):  # a name that is unknown, or cannot be one
+        raise SeriesError(f"there is no encoding {encoding!r}. Try utf-8, utf-16 or latin-1.") from None
     if "\0" in text:
         raise SeriesError(f"holds a NUL character (at {text.index(chr(0))}), which text does not. Export it again.")
     return text.removeprefix("\ufeff")
