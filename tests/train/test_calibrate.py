@@ -199,6 +199,9 @@ def test_of_a_search_the_latest_point_is_taken_that_held_out_segments_do_not_cle
     assert chosen_point(noisy_end) == 4
     assert chosen_point(np.concatenate([rising, rising[-1:] - 0.5])) == 3  # behind for sure
     assert chosen_point(np.stack([start, start - rng.normal(size=24) ** 2])) == 0  # less likely than at the start
+    kick = rng.normal(size=24)
+    a_little_less = start + kick - kick.mean() - 0.01  # within the standard error of the difference, and yet less
+    assert chosen_point(np.stack([start, a_little_less])) == 0
     assert chosen_point(np.stack([start, np.full(24, np.nan)])) == 0
     assert chosen_point(np.array([[1.0], [3.0], [2.0]])) == 1  # one segment has no standard error
 
