@@ -18,6 +18,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from lamperti._malloc import give_back
 from lamperti._runtime import refuse_fork
 
 _WANTED = {"xla_cpu_use_fusion_emitters": False}
@@ -106,9 +107,13 @@ class _Program:
         self._run = jax.jit(flat, donate_argnums=1, compiler_options=_compiler_options())
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
+        new = self._rest.of_result is None
         out = self._run([leaves[k] for k in self._kept], [leaves[k] for k in self._donated])
         # One program at a time: two that share the thread pool can wait for each other (docs/adr/0004).
-        return eqx.combine(jax.block_until_ready(out), self._rest.of_result)
+        out = jax.block_until_ready(out)
+        if new:
+            give_back()  # what the compiler used, and what it took to make the programs that were let go
+        return eqx.combine(out, self._rest.of_result)
 
 
 class _Rest:

@@ -3,25 +3,15 @@
 Training factorises many small matrices, one after another, by the LAPACK that jax takes from scipy. OpenBLAS shares
 those of 32 rows and more among threads and lets each wait for the next in a busy loop: no faster, and a second core
 is lost all the time (docs/adr/0017).
-
-Every step takes the same blocks of memory and frees them. glibc's malloc gives blocks of more than 32 MiB back to the
-system at once, which then has to find, clear and map the same pages again: a sixth of a step (docs/adr/0019).
 """
 
-import ctypes
-import os
-import platform
 import threading
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import TracebackType
 
 from threadpoolctl import threadpool_limits
 
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # mallopt's names in malloc.h
-_MIB = 2**20
-_KEEPING = {_MMAP_THRESHOLD: 1024 * _MIB, _TRIM_THRESHOLD: 2047 * _MIB, _TOP_PAD: 64 * _MIB}
-# glibc cannot be asked for its settings. These are what it arrives at by itself once a large block was freed.
-_USUAL = {_MMAP_THRESHOLD: 32 * _MIB, _TRIM_THRESHOLD: 64 * _MIB, _TOP_PAD: _MIB // 8}
+from lamperti._malloc import freed_memory_kept
 
 
 class _WhileTraining(AbstractContextManager):
@@ -36,7 +26,7 @@ class _WhileTraining(AbstractContextManager):
         with self._lock:
             if self._users == 0:
                 self._settings.enter_context(_one_blas_thread())
-                self._settings.enter_context(_freed_memory_kept())
+                self._settings.enter_context(freed_memory_kept())
             self._users += 1
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -59,27 +49,3 @@ def _one_blas_thread():
         yield
     finally:
         limits.restore_original_limits()
-
-
-@contextmanager
-def _freed_memory_kept():
-    if platform.libc_ver()[0] != "glibc" or _malloc_is_set():
-        yield
-        return
-    libc = ctypes.CDLL(None)
-    _mallopt(libc, _KEEPING)
-    try:
-        yield
-    finally:
-        _mallopt(libc, _USUAL)
-        libc.malloc_trim(ctypes.c_size_t(0))
-
-
-def _malloc_is_set() -> bool:
-    """Whoever started the process chose for themselves."""
-    return "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", "") or any(n.startswith("MALLOC_") for n in os.environ)
-
-
-def _mallopt(libc: ctypes.CDLL, options: dict[int, int]) -> None:
-    for name, value in options.items():
-        libc.mallopt(ctypes.c_int(name), ctypes.c_int(value))
