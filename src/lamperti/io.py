@@ -61,8 +61,7 @@ def save(result: FitResult, path: str | os.PathLike) -> None:
     """
     if not isinstance(result, FitResult):
         raise ModelFileError(
-            f"save takes a fitted model and then the path; got a {type(result).__name__} first. Write "
-            "lamperti.save(result, path)."
+            f"got a {type(result).__name__} first. Write lamperti.save(result, path), the model first."
         )
     file = _file(path)
     if file.name == MODEL_NAME and (file.parent / RUN_CONFIG).exists():
