@@ -60,9 +60,7 @@ def save(result: FitResult, path: str | os.PathLike) -> None:
     ```
     """
     if not isinstance(result, FitResult):
-        raise ModelFileError(
-            f"got a {type(result).__name__} first. Write lamperti.save(result, path), the model first."
-        )
+        raise ModelFileError(f"got a {type(result).__name__} first. Write lamperti.save(result, path).")
     file = _file(path)
     if file.name == MODEL_NAME and (file.parent / RUN_CONFIG).exists():
         raise ModelFileError(
