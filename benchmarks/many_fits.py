@@ -6,9 +6,10 @@ Each shape once, then each many times running; small models, a few iterations, o
 to the likelihood. With every result: an embedding, a forecast and a simulation, of series of many lengths. Resident
 memory may grow by 300 MB after the first ten fits, and the process may hold 20,000 memory maps (Linux grants 65,530).
 A shape that comes again after others were fitted may be compiled again; within its run only what the first fit did not
-need, as where a fit to the likelihood was refused. Functions that were compiled again within a run are counted. Most of the
-time goes into compiling: with XLA_FLAGS=--xla_backend_optimization_level=0 in the environment it takes half of it. It
-needs Linux, where memory maps can be counted.
+need, as where a fit to the likelihood was refused. Functions that were compiled again within a run are counted.
+
+Most of the time goes into compiling: with XLA_FLAGS=--xla_backend_optimization_level=0 in the environment it takes half
+of it. It needs Linux, where memory maps can be counted.
 """
 
 import argparse
