@@ -93,6 +93,7 @@ class _Program:
         fixed = [None if eqx.is_array(leaf) else leaf for leaf in leaves]
         self._kept, self._donated = [k for k in arrays if k < n_kept], [k for k in arrays if k >= n_kept]
         self._rest = rest = _Rest()
+        self._new = True
 
         def flat(kept: list, donated: list) -> Any:
             programs.traces += 1
@@ -107,11 +108,11 @@ class _Program:
         self._run = jax.jit(flat, donate_argnums=1, compiler_options=_compiler_options())
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        new = self._rest.of_result is None
         out = self._run([leaves[k] for k in self._kept], [leaves[k] for k in self._donated])
         # One program at a time: two that share the thread pool can wait for each other (docs/adr/0004).
         out = jax.block_until_ready(out)
-        if new:
+        if self._new:
+            self._new = False
             give_back()  # what the compiler used, and what it took to make the programs that were let go
         return eqx.combine(out, self._rest.of_result)
 
