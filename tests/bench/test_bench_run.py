@@ -166,9 +166,7 @@ def test_time_left_follows_experience():
 
 def test_problems_have_the_sizes_that_were_agreed():
     assert len(CORE) == 8 and len(FINAL) == 3
-    assert {PROBLEMS[name].system for name in (*CORE, *FINAL)} == {
-        name for name in systems.__all__ if callable(getattr(systems, name)) and name.islower()
-    }
+    assert {PROBLEMS[name].system for name in (*CORE, *FINAL)} < {name for name in systems.__all__ if name.islower()}
     oscillator, population = PROBLEMS["excited_oscillator"], PROBLEMS["lotka_volterra_1khz"]
     assert (oscillator.n_series, oscillator.n_samples, oscillator.context, oscillator.far) == (120, 500, 200, 300)
     assert (population.n_series, population.n_samples, population.dt) == (10, 600, 0.001)

@@ -20,6 +20,11 @@ SMALL = {
     "duffing": {"substeps": 10},
     "hindmarsh_rose": {"substeps": 20, "rate": 0.1},
     "brusselator": {"substeps": 20},
+    "morris_lecar": {"substeps": 10},
+    "beta_cell": {"substeps": 10, "slow_time": 1000.0},
+    "electrocardiogram": {"substeps": 4},
+    "saturated_double_well": {"substeps": 10},
+    "lorenz_transient": {"substeps": 10},
 }
 
 
@@ -32,10 +37,12 @@ def test_every_system_keeps_the_same_contract(name):
     assert clean.system.name == name and clean.system.parameters
     assert clean.states.shape == (3, 20, clean.system.dimension) and clean.clean.shape == (3, 20, 1)
     np.testing.assert_array_equal(np.stack([s.values for s in clean.series]), clean.clean)
-    np.testing.assert_array_equal(clean.clean[..., 0], clean.states[..., 0])
+    np.testing.assert_array_equal(clean.clean, clean.system.observe(clean.states))
     np.testing.assert_array_equal(noisy.states, clean.states)
     np.testing.assert_allclose(noisy.noise_sd, 0.1 * clean.clean.std())
     assert not np.array_equal(noisy.series[0].values, clean.series[0].values)
+    again = make(n_series=3, n_samples=20, seed=1, **SMALL[name])
+    np.testing.assert_array_equal(again.states, clean.states)
     assert not np.any(other.states[:, 0] == clean.states[:, 0])
     x = clean.states[:, -1].copy()
     assert clean.system.drift(x).shape == x.shape
@@ -43,6 +50,17 @@ def test_every_system_keeps_the_same_contract(name):
     stepped = clean.system.step(x, 0.001, np.random.default_rng(0))
     assert stepped.shape == x.shape and np.isfinite(stepped).all()
     np.testing.assert_array_equal(x, clean.states[:, -1])  # stepping leaves its input alone
+
+
+def test_the_contract_is_asked_of_every_system():
+    assert set(SMALL) == {name for name in systems.__all__ if name.islower()}
+
+
+@pytest.mark.parametrize("name", sorted(set(SMALL) - {"saturated_double_well"}))
+def test_the_first_coordinate_is_observed(name):
+    states = np.random.default_rng(0).standard_normal((2, 5, 5))
+    np.testing.assert_array_equal(getattr(systems, name)(n_samples=2, **SMALL[name]).system.observe(states),
+                                  states[..., :1])  # fmt: skip
 
 
 def test_ornstein_uhlenbeck_has_its_exact_covariance_in_time():
