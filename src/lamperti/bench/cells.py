@@ -62,6 +62,8 @@ class CellResult:
     """Measures that could not be taken, each with its reason."""
     pictures: tuple[str, ...] = ()
     """Names of the PNG files beside it, without the stem of the cell."""
+    verdict: str = ""
+    """What a fit says of itself beside simple methods, if it does."""
     seconds: float = 0.0
     minutes: float | None = None
     """Training time allowed, for methods that train by the clock."""

@@ -27,6 +27,7 @@ class Outcome:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     pictures: tuple[str, ...] = ()
+    verdict: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from lamperti.evaluation import protocol
 from lamperti.evaluation._paths import Paths
 from lamperti.evaluation.embedding import kernel_r2
 from lamperti.evaluation.equation import drift_eigenvalues, euler_eigenvalues
+from lamperti.evaluation.invariants import escape_share
 from lamperti.evaluation.kalman import innovation_variance, kalman_filter
 from lamperti.evaluation.oracles import DEFINITION, enough_particles, linear_law, particle_filter
 from lamperti.results import FitResult
@@ -49,14 +50,23 @@ def horizon_rows(scored: Sequence[protocol.HorizonScores]) -> list[Row]:
     return rows
 
 
-def free_run_rows(fitted: Fitted, real: Sequence[Paths]) -> list[Row]:
-    """Long-run behaviour beside the real system's; nothing for a method that only forecasts."""
+def free_run_rows(
+    fitted: Fitted, real: Sequence[Paths], settle: int = 0, recording: Float[np.ndarray, " N"] | None = None
+) -> list[Row]:
+    """Long-run behaviour beside the real system's; nothing for a method that only forecasts.
+
+    The first ``settle`` samples are left out, but for paths that escape: those leave a box of three times the range of
+    the first real set, or of the ``recording`` that was learned from.
+    """
     if fitted.simulate is None:
         return []
     n_paths, n_steps = real[0].shape
     # a path that leaves the range of floats is counted by escape_share, not complained of
     with np.errstate(over="ignore", invalid="ignore"):
-        scored = protocol.score_free_run(fitted.simulate(n_paths, n_steps, FREE_SEED)[:, :, 0], real)
+        paths = fitted.simulate(n_paths, settle + n_steps, FREE_SEED)[:, :, 0]
+        scored = protocol.score_free_run(paths[:, settle:], real)
+    if recording is not None:
+        scored = dataclasses.replace(scored, escape_share=escape_share(paths, recording[None]))
     fields = dataclasses.asdict(scored)
     ratios = fields.pop("ratio_to_floor")
     rows = [Row(f"floor_ratio {name}", value, n=n_paths) for name, value in ratios.items()]
@@ -149,6 +159,12 @@ def one_step_variance(result: FitResult, x: Float[np.ndarray, "N D"], dt: float)
     rate, loading = (np.linalg.lstsq(affine, values, rcond=None)[0][:-1] for values in (result.drift(x)[0], seen))
     diffusion = np.diag(result.diffusion(x)[0].mean(axis=0))
     return innovation_variance(np.eye(len(rate)) + dt * rate.T, dt * diffusion, loading)
+
+
+def verdict_of(fitted: Fitted) -> str:
+    """What the fit says of itself beside simple methods: the words of ``result.verdict()``, where it has one."""
+    ask = getattr(fitted.result, "verdict", None)
+    return str(ask()) if callable(ask) else ""
 
 
 def fit_rows(fitted: Fitted) -> list[Row]:

@@ -98,9 +98,21 @@ def learned(result: FitResult, *, noise: bool, minutes: float) -> Fitted:
 
 
 def _baseline(baseline: Baseline, series: Sequence[Series], seed: int, began: float) -> Fitted:
-    fitted = baseline.fit(list(series), seed)
+    fitted = baseline.fit([even(one) for one in series], seed)
 
     def ahead(context: Series, horizon: int, seed: int) -> Float[np.ndarray, "S H P"]:
-        return fitted.forecast(context.values, horizon, N_SAMPLES, seed)
+        return fitted.forecast(even(context).values, horizon, N_SAMPLES, seed)
 
     return Fitted(ahead, fitted.simulate if isinstance(fitted, Simulator) else None, (time.monotonic() - began) / 60)
+
+
+def even(series: Series) -> Series:
+    """The series as one counts it who wants to use a simple method: missing values on a straight line between their
+    neighbours, and samples instead of times where these are not regular."""
+    if series.mask.all() and series.is_regular:
+        return series
+    at = np.arange(len(series))
+    columns = [
+        np.interp(at, at[seen], column[seen]) for column, seen in zip(series.values.T, series.mask.T, strict=True)
+    ]
+    return Series(np.column_stack(columns), names=series.names)

@@ -2,7 +2,8 @@
 
 Sets of different purposes come from different seeds. Each seed of a benchmark has training data and a test set of its
 own (and so an oracle of its own), which all methods share: a luck of the test set then shows in the spread over seeds.
-The real runs that free runs are compared with are the same for all.
+The real runs that free runs are compared with are the same for all. Stand-ins for recordings are split in time; each
+seed has a recording of its own.
 """
 
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lamperti.data import systems
+from lamperti.data.series import Series
 from lamperti.data.systems import Simulated
 from lamperti.evaluation._paths import Paths
 
@@ -18,6 +20,7 @@ NOISES = (0.1, 0.0, 0.3)
 TRAIN_SEED = 1000
 TEST_SEED = 500_000
 REAL_SEEDS = (21, 22, 23, 24)
+RECORDING_SEED = 2000
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,61 @@ CORE = tuple(name for name in PROBLEMS if name not in ("lotka_volterra_1khz", *F
 # The paper's Rössler and Lorenz are sampled far too fast to show one turn: they are taken as in the core.
 PAPER = ("excited_oscillator", "lotka_volterra_1khz", "rossler", "lorenz")
 QUICK = ("lorenz", "rossler", "ornstein_uhlenbeck", "double_well")
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A system that stands for what strangers bring: one long recording of one channel without observation noise, whose
+    first part is learned from and whose rest is forecast. Lengths count samples."""
+
+    name: str
+    """Of the system in ``lamperti.data.systems``."""
+    dt: float
+    train: int
+    n_samples: int
+    context: int
+    horizons: tuple[int, ...]
+    """From one sample to about a cycle or longer."""
+    stride: int
+    """Samples between forecast origins."""
+    n_paths: int = 8
+    n_steps: int = 4000
+    """Of free runs, and of the real ones that they are compared with."""
+    settle: int = 0
+    """First samples that are left out of both."""
+
+    def recording(self, seed: int) -> Series:
+        return self._simulate(1, self.n_samples, RECORDING_SEED + seed)[0]
+
+    def origins(self) -> range:
+        """First samples of the futures that are forecast."""
+        return range(max(self.train, self.context), self.n_samples - max(self.horizons) + 1, self.stride)
+
+    def real_runs(self) -> list[Paths]:
+        """Independent sets of paths, as many and as long as the free runs."""
+        series = self._simulate(len(REAL_SEEDS) * self.n_paths, self.settle + self.n_steps, REAL_SEEDS[0])
+        paths = np.stack([one.values[self.settle :, 0] for one in series])
+        return list(paths.reshape(len(REAL_SEEDS), self.n_paths, self.n_steps))
+
+    def _simulate(self, n_series: int, n_samples: int, seed: int) -> list[Series]:
+        return getattr(systems, self.name)(n_series, n_samples, dt=self.dt, seed=seed).series
+
+
+STAND_INS: dict[str, StandIn] = {
+    one.name: one
+    for one in (
+        # spikes every 175 ms or so
+        StandIn("morris_lecar", 1.0, 20_000, 30_000, 300, (1, 5, 20, 80, 200), 40),
+        # beats of 114 samples
+        StandIn("electrocardiogram", 0.008, 20_000, 30_000, 300, (1, 6, 30, 114, 228), 40),
+        # swings of 44 samples within a well, which is left after 700
+        StandIn("saturated_double_well", 0.1, 30_000, 45_000, 300, (1, 10, 44, 150, 500), 60),
+        # spikes every 15 samples, bursts every 430
+        StandIn("beta_cell", 10.0, 24_000, 36_000, 600, (1, 5, 15, 100, 430), 50),
+        # turns of 37 samples; the attractor is reached within 3500
+        StandIn("lorenz_transient", 0.02, 20_000, 30_000, 300, (1, 10, 37, 75, 150), 40, settle=3500),
+    )
+}
 
 
 def noise_free(data: Simulated) -> np.ndarray:

@@ -1,20 +1,17 @@
-"""The work of one cell on a real recording: read, fit, forecast what was observed.
-
-There is no oracle and no noise-free truth here: forecasts are of what would be observed, and climatology is the scale.
-"""
+"""The work of one cell on a real recording: read, fit, forecast what was observed."""
 
 import numpy as np
 
 from lamperti._errors import DependencyError
 from lamperti.bench import pictures
 from lamperti.bench.cells import Cell, Row
+from lamperti.bench.futures import future_rows, overlap
 from lamperti.bench.jobs import Job, Outcome, Work, fingerprint
-from lamperti.bench.measures import fit_rows, horizon_rows, one_step_variance
+from lamperti.bench.measures import fit_rows, one_step_variance, verdict_of
 from lamperti.bench.methods import Training, fit_method, is_learned
+from lamperti.bench.origins import Part, part_of
 from lamperti.bench.recordings import RECORDINGS, VARIABLE, Recording, Walks
 from lamperti.data.series import Series
-from lamperti.evaluation import protocol
-from lamperti.evaluation.climatology import Climatology
 from lamperti.evaluation.equation import drift_eigenvalues
 from lamperti.results import FitResult
 
@@ -23,44 +20,42 @@ METHODS = ("lamperti",)
 _STILL = 1e-6  # sd of a channel that does not move
 
 
-def jobs(names: list[str], methods: list[str], seeds: int) -> list[Job]:
+def jobs(names: list[str], methods: list[str], seeds: int, part: Part) -> list[Job]:
     """Cells of the recordings, cheap methods first."""
     found = []
     for seed in range(seeds):
         for recording in (RECORDINGS[name] for name in names):
             taken = [m for m in (*recording.baselines, *METHODS) if m in methods]
-            found += [_job(recording, method, seed) for method in taken]
+            found += [_job(recording, method, seed, part) for method in taken]
     return found
 
 
-def _job(recording: Recording | Walks, method: str, seed: int) -> Job:
+def _job(recording: Recording | Walks, method: str, seed: int, part: Part) -> Job:
     cell = Cell(recording.name, None, method, seed)
-    return Job(cell, fingerprint(recording), is_learned(method), lambda work: run(recording, cell, work))
+    # all walks are for the report: they have no origins that could be shared out
+    definition = recording if isinstance(recording, Walks) else (recording, part)
+    return Job(cell, fingerprint(definition), is_learned(method), lambda work: run(recording, cell, part, work))
 
 
-def run(recording: Recording | Walks, cell: Cell, work: Work) -> Outcome:
+def run(recording: Recording | Walks, cell: Cell, part: Part, work: Work) -> Outcome:
     """Fit and score. Raises `DependencyError`, which counts as skipped, where the recording is absent."""
     if work.data is None:
         raise DependencyError(f"no folder of recordings was given. Pass --data, or set {VARIABLE}.")
     if isinstance(recording, Walks):
         return _walks(recording, cell, work)
-    series = recording.load(work.data)
-    train = series[: recording.train]
-    training = Training(cell.seed, work.minutes, max(recording.horizons), noise=True, progress=work.progress)
-    fitted = fit_method(cell.method, [train], training)
-    furthest, starts = max(recording.horizons), list(recording.origins(len(series)))
-    samples = np.stack([fitted.forecast(series[k - recording.context : k], furthest, k) for k in starts])
-    truth = np.stack([series.values[k : k + furthest] for k in starts])
-    climatology = Climatology.of_series([train]).crps(truth)
-    block = -(-furthest // recording.stride)
-    rows = horizon_rows(protocol.score_ensembles(samples, truth, climatology, recording.horizons, block=block))
+    split, context, horizons = recording.load(work.data), recording.context, recording.horizons
+    training = Training(cell.seed, work.minutes, max(horizons), noise=True, progress=work.progress)
+    fitted = fit_method(cell.method, [split.train], training)
+    starts = part_of(recording.origins(split), part, overlap(horizons, recording.stride))
+    rows = future_rows(fitted, split.train, split.tested, starts, context, horizons, recording.stride)
     if fitted.result is not None and recording.relaxation is not None:
-        rows += relaxation_rows(fitted.result, train.dt, recording.relaxation, float(train.values.var()))
+        variance = float(split.train.values.var())
+        rows += relaxation_rows(fitted.result, split.train.dt, recording.relaxation, variance)
     names, notes = [], []
     if fitted.result is not None and cell.seed == 0:
-        drawings = pictures.of_recording(fitted.result, series, recording.context, furthest, starts[0])
+        drawings = pictures.of_recording(fitted.result, split.tested, context, max(horizons), starts[0])
         names, notes = pictures.draw(drawings, work.folder, cell)
-    return Outcome((*fit_rows(fitted), *rows), tuple(notes), tuple(names))
+    return Outcome((*fit_rows(fitted), *rows), tuple(notes), tuple(names), verdict_of(fitted))
 
 
 def relaxation_rows(result: FitResult, dt: float, relaxation: float, variance: float) -> list[Row]:

@@ -8,6 +8,7 @@ from lamperti.bench.cells import FOLDER, CellResult, picture_path, read_cells
 from lamperti.bench.document import Block, Code, Heading, Paragraph, Picture, Table, to_html, to_markdown
 from lamperti.bench.methods import LEARNED, METHODS
 from lamperti.bench.problems import HORIZONS
+from lamperti.bench.recorded import recorded
 from lamperti.bench.summaries import Results
 from lamperti.bench.table import CSV, RUNS, table_of, to_publish
 from lamperti.bench.targets import judge_all
@@ -90,7 +91,7 @@ def page(cells: Sequence[CellResult], results: Results, pictures: Sequence[Pictu
     blocks.append(Table(("what", "target", "reached", "", "numbers"), rows))
     for noise in results.noises():
         blocks += _level(results, noise)
-    blocks += _recordings(results)
+    blocks += recorded(cells, results)
     if pictures:
         blocks += [Heading("Pictures"), *pictures]
     blocks += _not_done(cells)
@@ -166,20 +167,6 @@ def _by_metric(results: Results, method: str, noise: float) -> list[Block]:
         f"{method}: free runs, embedding, equation and cost; floor_ratio is the distance over the real-vs-real floor."
     )
     return [Paragraph(words), Table(("", *columns), rows)]
-
-
-def _recordings(results: Results) -> list[Block]:
-    blocks: list[Block] = [Heading("Real recordings")] if results.recordings() else []
-    for system in results.recordings():
-        methods = [m for m in METHODS if any((c.system, c.method) == (system, m) for c, _ in results.entries)]
-        rows = []
-        for metric in results.metrics():
-            found = {m: {h: one for (s, h), one in results.values(metric, m).items() if s == system} for m in methods}
-            for horizon in dict.fromkeys(h for column in found.values() for h in column):
-                label = metric if horizon is None else f"{metric}, h = {horizon}"
-                rows.append((label, *(str(column.get(horizon, "–")) for column in found.values())))
-        blocks += [Heading(system, 3), Table(("", *methods), tuple(rows))]
-    return blocks
 
 
 def _not_done(cells: Sequence[CellResult]) -> list[Block]:

@@ -112,7 +112,8 @@ def _existing(job: Job, work: Work) -> CellResult | None:
     found = read_cell(path)
     if found.fingerprint != job.fingerprint:
         raise ConfigError(
-            f"{path} is of another definition of the problem {job.cell.system}. Choose another --out, or delete it."
+            f"{path} is of another definition of the problem {job.cell.system} (or of other --origins). Choose another "
+            "--out, or delete it."
         )
     if job.timed and found.status == "done" and found.minutes != work.minutes:
         raise ConfigError(
@@ -130,7 +131,9 @@ def _fill(job: Job, work: Work) -> CellResult:
             # notes to a user about his data; here the data is what it is
             warnings.simplefilter("ignore", LampertiWarning)
             outcome = job.run(work)
-        result = replace(result, rows=outcome.rows, notes=outcome.notes, pictures=outcome.pictures)
+        result = replace(
+            result, rows=outcome.rows, notes=outcome.notes, pictures=outcome.pictures, verdict=outcome.verdict
+        )
     except (CapabilityError, DependencyError) as error:
         result = replace(result, status="skipped", reason=str(error))
     except Exception as error:

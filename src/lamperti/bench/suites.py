@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from lamperti._errors import ConfigError
-from lamperti.bench import problems, real, simulated
+from lamperti.bench import problems, real, simulated, stand_ins
 from lamperti.bench.jobs import Job
 from lamperti.bench.methods import BASELINES, METHODS
-from lamperti.bench.problems import NOISES, Problem
+from lamperti.bench.origins import Part
+from lamperti.bench.problems import NOISES, STAND_INS, Problem, StandIn
 from lamperti.bench.recordings import RECORDINGS
 
 
@@ -20,6 +21,7 @@ class Suite:
     noises: tuple[float, ...] = NOISES
     methods: tuple[str, ...] = METHODS
     recordings: tuple[str, ...] = ()
+    stand_ins: tuple[StandIn, ...] = ()
     seeds: int = 3
     minutes: float = 10.0
 
@@ -39,10 +41,13 @@ SUITES = {
     ),
     "paper": Suite(_take(*problems.PAPER)),
     "core": Suite(_take(*problems.CORE)),
+    "recordings": Suite((), stand_ins=tuple(STAND_INS.values())),
     "real": Suite((), recordings=tuple(RECORDINGS)),
     # all that may be looked at during development
     "all": Suite(
-        tuple(p for p in problems.PROBLEMS.values() if p.name not in problems.FINAL), recordings=tuple(RECORDINGS)
+        tuple(p for p in problems.PROBLEMS.values() if p.name not in problems.FINAL),
+        recordings=tuple(RECORDINGS),
+        stand_ins=tuple(STAND_INS.values()),
     ),
     "final": Suite(_take(*problems.FINAL)),
 }
@@ -55,12 +60,13 @@ def jobs_of(
     noises: Sequence[float] | None = None,
     methods: Sequence[str] | None = None,
     systems: Sequence[str] | None = None,
+    origins: Part = "report",
 ) -> list[Job]:
     """The cells of a suite: every problem once before the second seed, and cheap methods first.
 
     Raises `ConfigError` for a name that the suite does not have.
     """
-    names = [*(p.name for p in suite.problems), *suite.recordings]
+    names = [*(p.name for p in (*suite.problems, *suite.stand_ins)), *suite.recordings]
     chosen = names if systems is None else _pick(systems, names, "system", "this suite")
     taken = list(suite.methods) if methods is None else _pick(methods, METHODS, "method", "the benchmark")
     ordered = sorted(taken, key=lambda m: (m not in BASELINES, METHODS.index(m)))
@@ -78,7 +84,8 @@ def jobs_of(
         if problem.name in chosen
         for method in ordered
     ]
-    return known + real.jobs([name for name in suite.recordings if name in chosen], ordered, n_seeds)
+    known += stand_ins.jobs([one for one in suite.stand_ins if one.name in chosen], ordered, n_seeds, origins)
+    return known + real.jobs([name for name in suite.recordings if name in chosen], ordered, n_seeds, origins)
 
 
 def _pick(wanted: Sequence[str], known: Sequence[str], kind: str, where: str) -> list[str]:

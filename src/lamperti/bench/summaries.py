@@ -60,7 +60,7 @@ class Results:
         return {key: Summary.of([r.value for r in rows], [r.se for r in rows]) for key, rows in found.items()}
 
     def mean_crps(
-        self, method: str, noise: float | None, horizons: Sequence[int], over: str = "climatology"
+        self, method: str, noise: float | None, horizons: Sequence[int] | None = None, over: str = "climatology"
     ) -> dict[str, Summary]:
         """CRPS over climatology's (or the oracle's), averaged over horizons before the median over seeds, by system."""
         by_system: dict[str, list[Summary]] = {}

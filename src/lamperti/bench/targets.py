@@ -5,142 +5,38 @@ and a rule says what they must be. It is met or missed when all the numbers that
 *each* number is missed as soon as one breaks it.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from functools import partial
 
 import numpy as np
 
 from lamperti.bench.methods import BASELINES
 from lamperti.bench.problems import CORE, HORIZONS, PROBLEMS
+from lamperti.bench.recorded_targets import RECORDED
+from lamperti.bench.rules import (
+    METHOD,
+    Picked,
+    Target,
+    Verdict,
+    at_least,
+    at_most,
+    below_one_at_least,
+    between,
+    judge,
+    mean_between,
+    median_at_least,
+    median_at_most,
+    metric,
+)
 from lamperti.bench.summaries import Results
 
-METHOD = "lamperti"
 NEAR = (1, 5, 10, 20)
 ATTRACTORS = ("rossler", "lorenz", "van_der_pol", "double_well", "fitzhugh_nagumo")
 _HAS_SKILL = 0.95
 """An oracle whose CRPS is above this share of climatology's has nothing to forecast."""
 
-Picked = Mapping[str, float]
-Outcome = Literal["met", "missed", "partly run", "not run"]
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What numbers must be, and the words for what they are."""
-
-    holds: Callable[[list[float]], bool]
-    reached: Callable[[Picked], str]
-    each: bool
-    """Whether one number alone can break it."""
-
-
-@dataclass(frozen=True)
-class Target:
-    what: str
-    goal: str
-    pick: Callable[[Results], Picked]
-    rule: Rule
-    needed: int
-    """How many numbers it speaks of."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    what: str
-    goal: str
-    reached: str
-    outcome: Outcome
-    basis: str
-    """How many of the numbers needed were there."""
-
-
-def judge(target: Target, results: Results) -> Verdict:
-    """Compare one target with what was reached."""
-    picked = target.pick(results)
-    if not picked:
-        return Verdict(target.what, target.goal, "", "not run", f"0 of {target.needed}")
-    holds = target.rule.holds(list(picked.values()))
-    complete = len(picked) >= target.needed
-    outcome: Outcome = "partly run"
-    if complete or (target.rule.each and not holds):
-        outcome = "met" if holds else "missed"
-    basis = f"{len(picked)} of {max(len(picked), target.needed)}" if target.needed > 1 or not complete else ""
-    return Verdict(target.what, target.goal, target.rule.reached(picked), outcome, basis)
-
 
 def judge_all(results: Results) -> list[Verdict]:
     return [judge(target, results) for target in TARGETS]
-
-
-def _named(picked: Picked, label: str) -> str:
-    return f"{picked[label]:.3g} ({label})"
-
-
-def at_least(limit: float) -> Rule:
-    return Rule(
-        lambda v: all(x >= limit for x in v), lambda p: f"lowest {_named(p, min(p, key=lambda k: p[k]))}", each=True
-    )
-
-
-def at_most(limit: float) -> Rule:
-    return Rule(
-        lambda v: all(x <= limit for x in v), lambda p: f"highest {_named(p, max(p, key=lambda k: p[k]))}", each=True
-    )
-
-
-def between(low: float, high: float) -> Rule:
-    middle = 0.5 * (low + high)
-    return Rule(
-        lambda v: all(low <= x <= high for x in v),
-        lambda p: f"furthest off {_named(p, max(p, key=lambda k: abs(p[k] - middle)))}",
-        each=True,
-    )
-
-
-def median_at_least(limit: float) -> Rule:
-    return Rule(lambda v: float(np.median(v)) >= limit, lambda p: f"median {np.median(list(p.values())):.3g}", False)
-
-
-def median_at_most(limit: float) -> Rule:
-    return Rule(lambda v: float(np.median(v)) <= limit, lambda p: f"median {np.median(list(p.values())):.3g}", False)
-
-
-def mean_between(low: float, high: float) -> Rule:
-    return Rule(
-        lambda v: low <= float(np.mean(v)) <= high, lambda p: f"mean {np.mean(list(p.values())):.3g}", each=False
-    )
-
-
-def below_one_at_least(count: int) -> Rule:
-    return Rule(
-        lambda v: sum(x < 1 for x in v) >= count,
-        lambda p: f"{sum(x < 1 for x in p.values())} of {len(p)}; better on {_listed(k for k in p if p[k] < 1)}",
-        each=False,
-    )
-
-
-def _listed(names) -> str:
-    return ", ".join(names) or "none"
-
-
-def metric(
-    *names: str, systems: tuple[str, ...] = CORE, noise: float | None = 0.1, horizons: tuple[int, ...] | None = None
-) -> Callable[[Results], Picked]:
-    """Medians over seeds of some metrics; a name that ends in a space stands for all metrics that begin with it."""
-
-    def pick(results: Results) -> Picked:
-        known = results.metrics(METHOD)
-        wanted = [m for n in names for m in known if m == n or (n.endswith(" ") and m.startswith(n))]
-        found = {}
-        for name in wanted:
-            for (system, horizon), one in results.values(name, METHOD, noise, horizons).items():
-                if system in systems:
-                    words = [system, name if len(wanted) > 1 else "", f"h={horizon}" if horizons else ""]
-                    found[" ".join(filter(None, words))] = one.median
-        return found
-
-    return pick
 
 
 def far_where_possible(results: Results) -> Picked:
@@ -171,6 +67,7 @@ def over_best_baseline(results: Results) -> Picked:
     return found
 
 
+_core = partial(metric, systems=CORE)
 _SKILL = "skill fraction, h = 1, 5, 10, 20"
 _BESIDE_ORACLE = "CRPS over the oracle's, h = 1, 5, 10, 20"
 _INVARIANTS = tuple(f"floor_ratio {name}" for name in ("spectrum", "peak heights", "residence times"))
@@ -178,26 +75,26 @@ _POPULATIONS = ("lotka_volterra", "lotka_volterra_1khz")
 _HIDDEN = sum(PROBLEMS[name].latent_dim - 1 for name in CORE)
 
 TARGETS = (
-    Target(f"{_SKILL}, 10 % noise, each", "≥ 0.93", metric("skill_fraction", horizons=NEAR), at_least(0.93), 32),
+    Target(f"{_SKILL}, 10 % noise, each", "≥ 0.93", _core("skill_fraction", horizons=NEAR), at_least(0.93), 32),
     Target(
-        f"{_SKILL}, 10 % noise", "median ≥ 0.97", metric("skill_fraction", horizons=NEAR), median_at_least(0.97), 32
+        f"{_SKILL}, 10 % noise", "median ≥ 0.97", _core("skill_fraction", horizons=NEAR), median_at_least(0.97), 32
     ),
     # skill is near 1 for all where the oracle is nearly perfect
     Target(
-        f"{_BESIDE_ORACLE}, 10 % noise, each", "≤ 1.15", metric("crps_over_oracle", horizons=NEAR), at_most(1.15), 32
+        f"{_BESIDE_ORACLE}, 10 % noise, each", "≤ 1.15", _core("crps_over_oracle", horizons=NEAR), at_most(1.15), 32
     ),
     Target(
-        f"{_BESIDE_ORACLE}, 10 % noise", "median ≤ 1.05", metric("crps_over_oracle", horizons=NEAR),
+        f"{_BESIDE_ORACLE}, 10 % noise", "median ≤ 1.05", _core("crps_over_oracle", horizons=NEAR),
         median_at_most(1.05), 32,
     ),
     # systems where the oracle itself has no skill are not counted, so fewer than eight are needed
     Target("the same, h = 50 where the oracle has skill", "median ≥ 0.90", far_where_possible, median_at_least(0.9), 6),
     Target(
-        f"{_SKILL}, no noise", "median ≥ 0.93", metric("skill_fraction", noise=0.0, horizons=NEAR),
+        f"{_SKILL}, no noise", "median ≥ 0.93", _core("skill_fraction", noise=0.0, horizons=NEAR),
         median_at_least(0.93), 32,
     ),
     Target(
-        f"{_SKILL}, 30 % noise", "median ≥ 0.93", metric("skill_fraction", noise=0.3, horizons=NEAR),
+        f"{_SKILL}, 30 % noise", "median ≥ 0.93", _core("skill_fraction", noise=0.3, horizons=NEAR),
         median_at_least(0.93), 32,
     ),
     Target("90 % interval coverage, over systems", "0.87–0.93", coverage_by_system, mean_between(0.87, 0.93), 8),
@@ -237,7 +134,7 @@ TARGETS = (
         metric("one_step_variance_ratio", systems=("ornstein_uhlenbeck",)), between(0.9, 1.1), 1,
     ),
     Target(
-        "kernel R² of hidden coordinates over the oracle's", "≥ 0.95", metric("hidden_r2_over_oracle "), at_least(0.95),
+        "kernel R² of hidden coordinates over the oracle's", "≥ 0.95", _core("hidden_r2_over_oracle "), at_least(0.95),
         _HIDDEN,
     ),
     Target(
@@ -246,4 +143,5 @@ TARGETS = (
     ),
     Target("the same, each", "≤ 1.05", over_best_baseline, at_most(1.05), 8),
     Target("mocap-35: test MSE", "≤ 8", metric("test_mse", systems=("mocap",), noise=None), at_most(8.0), 1),
+    *RECORDED,
 )  # fmt: skip

@@ -24,7 +24,7 @@ Names = Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True)]
 @bench.command
 def run(
     *,
-    suite: Literal["quick", "paper", "core", "real", "all", "final"] = "quick",
+    suite: Literal["quick", "paper", "core", "recordings", "real", "all", "final"] = "quick",
     out: Path,
     seeds: int | None = None,
     minutes: float | None = None,
@@ -32,14 +32,15 @@ def run(
     systems: Names = None,
     noise: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=True)] = None,
     data: Annotated[Path | None, Parameter(env_var="LAMPERTI_DATA")] = None,
+    origins: Literal["development", "report"] = "report",
     retry: bool = False,
     json: bool = False,
 ) -> int:
     """Fit and measure every method on every problem of a suite. What is done is kept: the same command goes on.
 
     Args:
-        suite: quick (half an hour on two cores), paper, core, real (recordings), all of these (days with all
-            seeds), or final (three systems that nothing was tuned on)
+        suite: quick (half an hour on two cores), paper, core, recordings (long simulated ones), real (recordings from
+            --data), all of these (days with all seeds), or final (three systems that nothing was tuned on)
         out: folder of the results; one of an earlier run is gone on with
         seeds: number of training seeds; each has data of its own
         minutes: training time of each fit of the library
@@ -47,6 +48,8 @@ def run(
         systems: only these problems
         noise: only these levels, in sds of the observable
         data: folder of the real recordings; without it they are skipped
+        origins: of recordings, simulated or real, forecast from those kept for reports, or from the others, which are
+            for development
         retry: try again what has failed
         json: print one JSON object when done
     """
@@ -58,7 +61,7 @@ def run(
     work = Work(out, chosen.minutes if minutes is None else minutes, data)
     if not work.minutes > 0:
         raise ConfigError(f"--minutes must be positive; got {work.minutes:g}.")
-    jobs = jobs_of(chosen, seeds=seeds, noises=noise, methods=methods, systems=systems)
+    jobs = jobs_of(chosen, seeds=seeds, noises=noise, methods=methods, systems=systems, origins=origins)
     _prepare(out)
     console = Console(stderr=True, highlight=False, markup=False, quiet=is_quiet())
     source = runner.provenance(_command())
