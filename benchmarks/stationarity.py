@@ -175,7 +175,7 @@ def main() -> None:
 
 def study(records: int) -> dict[str, dict[str, float]]:
     """Share of records called stationary, for processes that have a law that stays and for others."""
-    few = max(records // 20, 1)  # simulating the systems takes most of the time
+    few = max(records // 50, 1)  # simulating the systems takes most of the time
     found = {"stationary": _rows(STATIONARY, records), "without a law": _rows(WITHOUT_LAW, records)}
     names = [n for n in systems.__all__ if n[0].islower()]
     found["stationary"] |= _rows({f"60 x 400 of {name}": ensemble(name) for name in names}, few)

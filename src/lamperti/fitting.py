@@ -19,6 +19,7 @@ from lamperti._numbers import as_seed
 from lamperti._runtime import refuse_fork
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.bridging import tracks
+from lamperti.data.checking.concerns import warn_of_concerns
 from lamperti.data.holding import hold_out
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
@@ -86,6 +87,7 @@ def fit(
     refuse_fork()
     model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
     walk = _prepare(as_series_list(data), model, fit)
+    warn_of_concerns(walk.series)
     ask = model.latent_dim is None
     if run is None:
         walk, stopped = _try_dimensions(walk, progress) if ask else (walk, None)

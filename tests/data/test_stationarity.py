@@ -64,12 +64,23 @@ def test_false_alarms_of_slow_relaxations_are_rarer_than_markov_promises():
         lambda rng: rng.standard_t(2, T),
         lambda rng: relaxation(T, 20, rng),
         lambda rng: np.sin(6 * np.pi * np.arange(T) / T + rng.uniform(0, 6)) + 0.2 * rng.standard_normal(T),
+        lambda rng: np.sin(4 * np.pi * np.arange(T) / T + rng.uniform(0, 6)),
         lambda rng: np.sign(np.sin(5 * np.pi * np.arange(T) / T + rng.uniform(0, 6))) + 0.1 * rng.standard_normal(T),
         lambda rng: (np.arange(T) > 600) * 5.0 + rng.standard_normal(T),
         lambda rng: 20 * np.exp(-np.arange(T) / 50) + rng.standard_normal(T),
         lambda rng: np.append(rng.standard_normal(T - 1), 1e12),
     ],
-    ids=["white", "heavy tails", "relaxation", "3 cycles", "5 visits to two wells", "jump", "transient", "outlier"],
+    ids=[
+        "white",
+        "heavy tails",
+        "relaxation",
+        "3 cycles",
+        "2 smooth cycles",
+        "5 visits to two wells",
+        "jump",
+        "transient",
+        "outlier",
+    ],
 )
 def test_a_law_that_stays_is_called_stationary(make):
     assert kinds(make).count("stationary") >= len(SEEDS) - 1

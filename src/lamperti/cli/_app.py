@@ -94,5 +94,6 @@ def _explain(error: BaseException, code: int, debug: bool) -> int:
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
-    kind = "note" if issubclass(category, LampertiWarning) else category.__name__
-    print(f"lamperti: {kind}: {visible(str(message))}", file=sys.stderr)
+    ours = issubclass(category, LampertiWarning)
+    text = as_flags(str(message)) if ours else str(message)
+    print(f"lamperti: {'note' if ours else category.__name__}: {visible(text)}", file=sys.stderr)

@@ -77,8 +77,7 @@ def _print(name: str, series: list[Series], found: Check, *, plot: bool) -> None
         "missing": f"{missing} values" if missing else "none",
     }
     if found.suggestion is not None:
-        s = found.suggestion
-        facts["suggested"] = f"lag {s.lag} ({s.rule}), dimension {s.dimension}, window {s.window} samples"
+        facts["suggested"] = str(found.suggestion)
     grid = Table.grid(padding=(0, 2))
     grid.add_column()
     grid.add_column(overflow="fold")

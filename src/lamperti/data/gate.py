@@ -14,17 +14,18 @@ from lamperti._typing import Bool, Float
 from lamperti.data._checks import as_finite, as_names, as_units, check_increase
 from lamperti.data.cells import coded, labels, numbers, times
 from lamperti.data.mending import Samples, drop_constant, in_order, split_at_gaps
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import COUNTING_COLUMNS, TIME_COLUMNS, ReadOptions
 from lamperti.data.series import DATES, Series
 from lamperti.data.table import Table
 
 
 class Clock(NamedTuple):
-    """The times of all rows (None: samples a step apart), the column they were in, and their unit."""
+    """The times of all rows (None: samples a step apart), the column they were in, their unit, and what to tell."""
 
     column: str | None
     times: Float[np.ndarray, " T"] | None
     unit: str
+    repairs: tuple[str, ...] = ()
 
 
 class _Channels(NamedTuple):
@@ -74,6 +75,11 @@ def read_clock(table: Table, options: ReadOptions) -> Clock:
         column, cells = "index", table.times
     else:
         column = name = name or _found_time(table, options)
+        counting = None if column else _counting_time(table, options)
+        if counting is not None:
+            note = f"column {counting!r} increases in equal steps and was taken for the times; columns= may list it"
+            unit = options.time_unit or table.units.get(counting, "")
+            return Clock(counting, table.columns[counting].astype(float), unit, (note,))
         if column is None:
             _check_dated(options, "there are no times here")
             return Clock(None, None, options.time_unit)
@@ -106,6 +112,21 @@ def _found_time(table: Table, options: ReadOptions) -> str | None:
             "and the channels by columns=."
         )
     return found[0]
+
+
+def _counting_time(table: Table, options: ReadOptions) -> str | None:
+    """A column beside others with a name of times whose numbers increase in equal steps within each series."""
+    taken = {*(options.columns or ()), options.id, options.channel, options.value, *options.codes}
+    asked = options.dt is not None or table.dt is not None or options.time_format is not None
+    if asked or len({*table.columns} - {options.id}) < 2:
+        return None
+    for name in table.columns:
+        cells = table.columns[name]
+        if name in COUNTING_COLUMNS and name not in taken and cells.dtype.kind in "iuf":
+            steps = np.concatenate([np.diff(cells[rows].astype(float)) for _, rows in read_groups(table, options)])
+            if len(steps) and steps.min() > 0 and np.ptp(steps) <= 1e-6 * steps.max():
+                return name
+    return None
 
 
 def read_groups(table: Table, options: ReadOptions) -> list[tuple[str, np.ndarray]]:
@@ -167,4 +188,4 @@ def _one(label: str, rows: np.ndarray, channels: _Channels, clock: Clock, table:
         missing="nan" if options.declared.nan else "refuse",
         units=channels.units,
     )
-    return series._replace(label=label, time_unit=clock.unit, repairs=(*channels.repairs, *repairs))
+    return series._replace(label=label, time_unit=clock.unit, repairs=(*clock.repairs, *channels.repairs, *repairs))

@@ -14,6 +14,12 @@ MAX_BYTES = 2**31
 _TIME_NAMES = ("time", "date", "datetime", "timestamp", "ds")
 # Taken for times without being asked for. T is a temperature, and so is not among them.
 TIME_COLUMNS = ("t", "DateTime", "TimeStamp", *(f(name) for name in _TIME_NAMES for f in (str, str.title, str.upper)))
+_COUNTS = (
+    "year", "years", "month", "day", "days", "hour", "hours", "minute", "minutes", "second", "seconds", "sec", "ms",
+    "index", "sample", "frame",
+)  # fmt: skip
+# Taken for times where they increase in equal steps, which is told as a repair.
+COUNTING_COLUMNS = tuple(f(name) for name in _COUNTS for f in (str, str.title, str.upper))
 _TEXT = (
     "time", "id", "channel", "value", "axes", "array", "time_unit", "separator", "decimal", "thousands", "encoding",
     "time_format", "timezone",
@@ -39,7 +45,8 @@ class ReadOptions:
     - `columns`: the channels; by default all columns but `time` and `id`.
     - `time`: the column (or dimension) of sampling times: numbers, or dates, which become seconds since 1970 in
       UTC. When neither it nor `dt` is given, the column named "time", "t", "date", "datetime", "timestamp" or "ds"
-      is taken (also "Time" and "TIME"), unless `columns` lists it; two of them are refused.
+      is taken (also "Time" and "TIME"), unless `columns` lists it; two of them are refused. Without any of them, so is
+      one named "year", "day", "hour", "seconds", "index" or the like that increases in equal steps.
     - `dt`: the sampling step, for data without times.
     - `id`: a column (or dimension) whose distinct values split the rows into series, in order of appearance.
     - `channel`, `value`: for long tables, the column that names the channel of each row and the one of its value.

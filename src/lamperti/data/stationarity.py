@@ -22,6 +22,7 @@ _LEAST = 30  # samples
 _EVIDENCE = np.log(3.0)  # of the likelihood ratio; what that means for false alarms: benchmarks/stationarity.py
 _SHARE = 0.25  # of the variance that must be slow before it matters
 _GOES_ON = 1 / 3  # of its mean speed that a trend, or a walk, must have at the end
+_SAME_RANGE = 0.7  # of the range of the record that its halves share; those of 92 of 100 walks share less
 _FEW_JUMPS = 0.83  # share of the three largest of 15 squared steps; 99 of 100 walks stay below
 _TAIL = 0.005  # of the values, on either side, that may be outliers
 _ENSEMBLE = 8  # series from which on they are judged together
@@ -126,12 +127,13 @@ def _few(records: list[_Record]) -> _Finding:
 
 def _single(record: _Record) -> _Finding:
     share = _line_share([record])
-    trend, walk = log_ratios(slow_amplitudes(record.x, record.times))
+    trend, walk = log_ratios(slow_amplitudes(_without_outliers(record.y), record.times))
     means = part_means(record.x, record.times, 16)
     quarters = means.reshape(4, 4).mean(axis=1)
     enough = 0.0 if _leaves(record) else _EVIDENCE
     kind = "stationary"
-    if max(trend, walk) > enough and _slow_share(record) > _SHARE and not _few_jumps(record) and _goes_on(record):
+    likely = max(trend, walk) > enough and _slow_share(record) > _SHARE
+    if likely and not _few_jumps(record) and not _comes_back(record) and _goes_on(record):
         if share > _SHARE and _still_climbs(quarters):
             kind = "growth" if _accelerates(record) else "trend"
         elif walk > enough and _walks_on(means):
@@ -144,7 +146,14 @@ def _goes_on(record: _Record) -> bool:
     late = record.times >= record.times[0] + (record.times[-1] - record.times[0]) / 3
     if late.sum() < _LEAST or np.ptp(record.x[late]) == 0:
         return bool(late.sum() < _LEAST)
-    return max(log_ratios(slow_amplitudes(record.x[late], record.times[late]))) > -_EVIDENCE
+    return max(log_ratios(slow_amplitudes(_without_outliers(record.y[late]), record.times[late]))) > -_EVIDENCE
+
+
+def _comes_back(record: _Record) -> bool:
+    """Whether both halves of the record go through nearly the same range, as two slow cycles do."""
+    halves = part_means(_without_outliers(record.y), record.times, 16).reshape(2, 8)
+    low, high = halves.min(axis=1), halves.max(axis=1)
+    return bool(high.min() - low.max() > _SAME_RANGE * (high.max() - low.min()))
 
 
 def _leaves(record: _Record) -> bool:

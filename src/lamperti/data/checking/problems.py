@@ -10,14 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamperti._text import counted
-from lamperti._typing import Float
+from lamperti._typing import Bool, Float
 from lamperti.data.calendar import calendar_format
 from lamperti.data.checking.sampling import Sampling
+from lamperti.data.checking.thinning import most_thinning
 from lamperti.data.correlation import autocorrelation, e_folding_time
 from lamperti.data.series import DATES, Series
+from lamperti.data.stationarity import assess
 
 _FEW_TRANSITIONS = 200
 _OUTLIER, _OUTLIER_SHARE = 10.0, 0.01
+_UNEQUAL = 100.0  # ratio of long to short steps
 _COARSE, _VISIBLE = 0.2, 0.02  # size of the quantum in units of the sd
 _TIME_NAMES = ("time", "t", "date", "datetime", "timestamp", "year", "month", "day", "hour", "seconds", "sec", "ms")
 _ID_NAMES = ("id", "subject", "patient", "animal", "series", "run", "trial", "session", "station", "unit")
@@ -79,15 +82,19 @@ def _rounded(name: str, x: np.ndarray, sd: float) -> Iterator[Problem]:
     yield Problem(severity, "quantised", name, text)
 
 
-def _outliers(name: str, y: list[np.ndarray], x: np.ndarray) -> Iterator[Problem]:
+def far_values(x: Float[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:
+    """Which few values lie far from all others; none where they are many, as the spikes of a signal are."""
     eighths = x / 8  # neither a difference nor a sum of two of them overflows
     middle = np.median(eighths)
     scale = 1.4826 * np.median(np.abs(eighths - middle))
-    if not scale > 0:
-        return
-    far = [np.abs(one / 8 - middle) / scale > _OUTLIER for one in y]
+    far = np.abs(eighths - middle) > _OUTLIER * scale if scale > 0 else np.zeros(len(x), bool)
+    return far if far.sum() <= max(_OUTLIER_SHARE * len(x), 1) else np.zeros(len(x), bool)
+
+
+def _outliers(name: str, y: list[np.ndarray], x: np.ndarray) -> Iterator[Problem]:
+    far = np.split(far_values(x), np.cumsum([len(one) for one in y])[:-1])
     count = sum(int(f.sum()) for f in far)
-    if count and count <= max(_OUTLIER_SHARE * len(x), 1):
+    if count:
         i = next(i for i, f in enumerate(far) if f.any())
         row = int(np.argmax(far[i]))
         text = f"{count} values lie more than {_OUTLIER:g} robust sds from the median; the first is {y[i][row]:.6g}"
@@ -133,25 +140,36 @@ def dynamics_problems(name: str, y: list[Float[np.ndarray, "_ 1"]]) -> Iterator[
     if first < 0.3:
         text = f"neighbouring samples are hardly related (correlation {first:.2f}): noise, or sampled too slowly?"
         yield Problem("warning", "undersampled", name, text)
+    yield from oversampling_problems(name, y, least=2)
+
+
+def oversampling_problems(name: str, y: list[Float[np.ndarray, "_ 1"]], *, least: int) -> Iterator[Problem]:
+    """Whether one of ``least`` samples or more would do: for slow motion, and for the sharpest part of it, too."""
     memory = e_folding_time(y)
-    longest = max(y, key=len)
-    seen = np.isfinite(longest[:, 0])
-    if seen.sum() >= 20:
-        rows = np.arange(len(longest))
-        slope, level = np.polyfit(rows[seen], longest[seen, 0], 1)
-        rest = longest - (level + slope * rows)[:, None]
-        share = 1 - float(np.nanvar(rest) / np.nanvar(longest))
-        # A slow signal has few independent samples, and what is left of a line once it is taken out tells how few.
-        left = e_folding_time([rest]) if np.nanvar(rest) > 1e-12 else 1.0
-        effective = max(seen.sum() / (2 * max(left, 0.5)), 3.0)
-        if share > 0.3 and share / max(1 - share, 1e-12) * (effective - 2) > 16:
-            text = f"a straight line explains {share:.0%} of the variance: a trend. Remove it if the system has none."
-            yield Problem("warning", "trend", name, text)
-            memory = left
-    if memory > 64:
-        thin = int(memory // 16)
+    thin = min(int(memory // 16), most_thinning(y)) if memory > 64 else 1
+    if thin >= least:
         text = f"it takes {memory:.0f} samples to change; every {thin}th sample would tell as much, and fit faster."
         yield Problem("note", "oversampled", name, text)
+
+
+def law_problems(series: Sequence[Series], closely: int) -> Iterator[Problem]:
+    """Channels without a law that stays; of many channels the first are looked at."""
+    names = series[0].names[:closely]
+    few = [s.select(names) for s in series] if len(names) < len(series[0].names) else series
+    for channel in assess(few).channels:
+        if not channel.stationary:
+            said = channel.sentence.removeprefix(f"{channel.name} ")
+            text = f"it {said} Forecasts cannot follow it there: take out the trend, or model the steps from sample to "
+            yield Problem("warning", "trend", channel.name, f"{text}sample.")
+
+
+def step_problems(series: Sequence[Series]) -> Iterator[Problem]:
+    """Steps so unequal that times may be wrong; those of random times differ less, and a few gaps do not count."""
+    steps = np.concatenate([s.steps for s in series])
+    tiny, low, middle, high = np.quantile(steps, [0.01, 0.1, 0.5, 0.9])
+    if high > _UNEQUAL * low or tiny < middle / _UNEQUAL**2:
+        text = f"steps between samples go from {steps.min():.3g} to {steps.max():.3g}: are the times right? "
+        yield Problem("warning", "steps", "", f"{text}Cut at long steps with split_gaps=, or average to equal ones.")
 
 
 def set_problems(series: Sequence[Series], sampling: Sampling, window: int | None) -> Iterator[Problem]:
@@ -170,7 +188,8 @@ def set_problems(series: Sequence[Series], sampling: Sampling, window: int | Non
         text = f"{len(series)} series of a few samples: are rows and columns exchanged? Arrays have axes=."
         yield Problem("warning", "layout", "", text)
     yield from _suspicious_times(series, sampling)
-    yield from _columns_of_another_kind(series)
+    yield from step_problems(series)
+    yield from column_problems(series)
     yield from _collinear(series)
 
 
@@ -196,7 +215,8 @@ def _suspicious_times(series: Sequence[Series], sampling: Sampling) -> Iterator[
         yield Problem("warning", "time digits", "", text)
 
 
-def _columns_of_another_kind(series: Sequence[Series]) -> Iterator[Problem]:
+def column_problems(series: Sequence[Series]) -> Iterator[Problem]:
+    """Channels that look like times, or like the numbers of series."""
     for p, name in enumerate(series[0].names):
         y = channel_values(series, p)
         plain = name.strip().lower()

@@ -17,6 +17,7 @@ from lamperti.data.checking.problems import (
     channel_problems,
     channel_values,
     dynamics_problems,
+    law_problems,
     missing_problems,
     quantum,
     set_problems,
@@ -62,12 +63,19 @@ class ChannelSummary:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Delay (samples) and the rule that gave it, embedding dimension, and window of the encoder (samples)."""
+    """Delay (samples) and the rule that gave it, embedding dimension, and window of the encoder (samples).
+
+    `fit` starts from the same numbers. The dimension is a first guess, which `fit` compares with others.
+    """
 
     lag: int
     rule: str
     dimension: int
     window: int
+
+    def __str__(self) -> str:
+        guess = f"dimension {self.dimension} (a first guess, which fit compares with others)"
+        return f"lag {self.lag} ({self.rule}), {guess}, window {self.window} samples"
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ class Check:
         lines += [f"repaired: {text}" for text in self.repairs]
         if self.suggestion:
             s = self.suggestion
-            lines.append(f"suggested: lag {s.lag} ({s.rule}), dimension {s.dimension}, window {s.window}")
+            lines.append(f"suggested: {s}")
         return "\n".join(lines)
 
 
@@ -144,6 +152,8 @@ def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
     scaled = _standardised(series, closely) if not any(p.code == "units" for p in refused) else []
     for k, p in enumerate(closely if scaled else []):
         problems += dynamics_problems(names[p], [one[:, k : k + 1] for one in scaled])
+    if scaled:
+        problems += law_problems([s.select([names[p] for p in closely]) for s in series], _CLOSELY)
     if len(closely) < varying.sum():
         text = f"of {varying.sum()} channels, {len(closely)} were looked at closely; lag and dimension are theirs."
         problems.append(Problem("note", "many channels", "", text))

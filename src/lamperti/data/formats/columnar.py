@@ -6,7 +6,7 @@ from lamperti._errors import SeriesError
 from lamperti.data.formats.decoding import decode
 from lamperti.data.index import without_index
 from lamperti.data.local import open_local
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import COUNTING_COLUMNS, TIME_COLUMNS, ReadOptions
 from lamperti.data.table import Table
 
 
@@ -14,7 +14,7 @@ def read_parquet(path: Path, options: ReadOptions) -> Table:
     """The table in a Parquet file; columns that are not needed are not decoded."""
     wanted = None
     if options.columns is not None and options.channel is None:
-        named = (options.time, options.id, *TIME_COLUMNS, *options.codes)
+        named = (options.time, options.id, *TIME_COLUMNS, *COUNTING_COLUMNS, *options.codes)
         wanted = [*options.columns, *(name for name in named if name is not None)]
     with open_local(path) as file:
         if file.read(4) != b"PAR1":
