@@ -15,6 +15,14 @@ from lamperti.data.local import open_local
 class _Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        """Every option with its default and what it is, for ``help``."""
+        lines = [
+            f"- {name}: {field.description} (default: {field.default!r})" for name, field in cls.model_fields.items()
+        ]
+        cls.__doc__ = f"{cls.__doc__}\n\n" + "\n".join(lines)
+
     def __init__(self, *unnamed: Any, **values: Any):
         if unnamed:
             first = next(iter(type(self).model_fields))
@@ -106,8 +114,8 @@ class ModelConfig(_Config):
 class FitConfig(_Config):
     """How it is learned."""
 
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    max_iterations: int = Field(default=1500, ge=1)
+    seed: int = Field(default=0, ge=0, lt=2**63, description="of everything random in training")
+    max_iterations: int = Field(default=1500, ge=1, description="training steps at most")
     max_minutes: float | None = Field(
         default=None,
         gt=0,
@@ -122,7 +130,7 @@ class FitConfig(_Config):
     diffusion_rate: float = Field(default=1e-2, gt=0, description="Adam, log diffusion")
     natural_rate: float = Field(default=0.4, gt=0, le=1, description="natural step and closed-form emission")
     start_rate: float = Field(default=0.5, gt=0, le=1, description="natural rate of the first iterations")
-    start_iterations: int = Field(default=20, ge=0)
+    start_iterations: int = Field(default=20, ge=0, description="iterations with start_rate")
     span_rate: float = Field(default=0.0, ge=0, le=1, description="share of segments with a span of potentials masked")
     encoder_follow: float = Field(
         default=1.0,
@@ -138,7 +146,7 @@ class FitConfig(_Config):
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"
     )
-    validate_every: int = Field(default=25, ge=1)
+    validate_every: int = Field(default=25, ge=1, description="iterations from one validation to the next")
     patience: int = Field(default=20, ge=1, description="validations without a gain before training stops")
 
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamperti._compile import to_jax
-from lamperti._errors import ConfigError, DependencyError, SeriesError
+from lamperti._errors import ConfigError, SeriesError
 from lamperti._numbers import is_real
+from lamperti._shown import Shown, figures
 from lamperti._typing import Float
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.dates import as_dates
+from lamperti.data.dates import as_dates, span_text
 from lamperti.data.scaling import Scaler
-from lamperti.data.series import DATES, Series
+from lamperti.data.series import Series
+from lamperti.data.tabular import Columns, coordinates, dated, frame_of, labels_of, load_xarray, paths_dataset
 from lamperti.forecasting import diffusion_moments, drift_moments
 from lamperti.model import LatentSDE
 from lamperti.train.history import History, Record
@@ -21,11 +23,10 @@ from lamperti.train.history import History, Record
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
+    from matplotlib.figure import Figure
 
     from lamperti.diagnostics.summary import Summary
     from lamperti.viz.accessor import Plots
-
-Columns = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +38,10 @@ class Config:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitResult:
-    """A fitted model with everything needed to use it."""
+class FitResult(Shown):
+    """A fitted model with everything needed to use it.
+
+    ``forecast``, ``simulate`` and ``embed`` are the functions of these names; ``plot`` and ``summary`` show it."""
 
     model: LatentSDE
     history: History
@@ -57,6 +60,32 @@ class FitResult:
             f"FitResult({', '.join(self.names)}; {self.model.latent_dim} latent dimensions; {h.what_was_kept()}; "
             "print(result.summary()) tells more)"
         )
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "channels": ", ".join(self.names),
+            "latent dimensions": str(self.model.latent_dim),
+            "training": self.history.what_was_kept(),
+            "more": "print(result.summary()), result.plot.phase_space(), result.forecast(series)",
+        }
+
+    def forecast(self, series: Any, **options: Any) -> "Forecast":
+        """Sampled futures of a series; options as of `lamperti.forecast`."""
+        from lamperti import api  # which stands above the results, as do figures and summary
+
+        return api.forecast(self, series, **options)
+
+    def simulate(self, **options: Any) -> "Simulation":
+        """Free-running paths; options as of `lamperti.simulate`."""
+        from lamperti import api
+
+        return api.simulate(self, **options)
+
+    def embed(self, series: Any) -> "Embedding":
+        """The state at every sample of a series, as `lamperti.embed` gives it."""
+        from lamperti import api
+
+        return api.embed(self, series)
 
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the drift dx/dt at latent points x [..., D], per unit of the user's time; NaN where x is."""
@@ -80,7 +109,7 @@ class FitResult:
 
     def summary(self) -> "Summary":
         """A table of what was learned, and how; ``print`` it."""
-        from lamperti.diagnostics.summary import summarise  # which stands above the results
+        from lamperti.diagnostics.summary import summarise
 
         return summarise(self)
 
@@ -88,12 +117,12 @@ class FitResult:
         """The history of training, a row a record (nats a transition), by iteration."""
         records = [dataclasses.asdict(record) for record in self.history.records]
         names = [field.name for field in dataclasses.fields(Record)]
-        columns = {name: np.array([_number(r[name]) for r in records]) for name in names}
-        return _frame(columns, "iteration", {})
+        columns = {name: np.array([np.nan if r[name] is None else r[name] for r in records]) for name in names}
+        return frame_of(columns, "iteration", {})
 
     def to_xarray(self) -> "xr.Dataset":
         """The history of training as a dataset over ``iteration``."""
-        _xarray()
+        load_xarray()
         return self.to_dataframe().to_xarray()
 
     def _points(self, x) -> np.ndarray:
@@ -111,8 +140,8 @@ class FitResult:
         return points
 
 
-@dataclass(frozen=True, eq=False)
-class Embedding:
+@dataclass(frozen=True, eq=False, repr=False)
+class Embedding(Shown):
     """Posterior of the state at every sample of a series."""
 
     mean: Float[np.ndarray, "T D"]
@@ -120,29 +149,37 @@ class Embedding:
     times: Float[np.ndarray, " T"]
     time_unit: str = ""
 
+    def _facts(self) -> dict[str, str]:
+        n, dim = self.mean.shape
+        return {"states": f"{n} of {dim} coordinates", "times": span_text(self.times, self.time_unit)}
+
+    def plot(self) -> "Figure":
+        """The states in time, with two standard deviations."""
+        return figures().states(self)
+
     def columns(self) -> Columns:
         """As a table: ``time``, ``x1``, ..., ``cov_x1_x1``, ..."""
         rows, columns = np.triu_indices(self.mean.shape[1])
         covs = {f"cov_x{i + 1}_x{j + 1}": self.cov[:, i, j] for i, j in zip(rows, columns, strict=True)}
-        return {"time": self.times, **_coordinates(self.mean), **covs}
+        return {"time": self.times, **coordinates(self.mean), **covs}
 
     def to_dataframe(self) -> "pd.DataFrame":
         """A row a sample, by time (dates in UTC where the series had dates): means of the states and the upper triangle
         of their covariances."""
-        return _frame(_dated(self.columns(), self.time_unit), "time", _labels(self.time_unit))
+        return frame_of(dated(self.columns(), self.time_unit), "time", labels_of(self.time_unit))
 
     def to_xarray(self) -> "xr.Dataset":
         """``mean`` (time, state) and ``cov`` (time, state, other_state)."""
-        states = list(_coordinates(self.mean))
-        return _xarray().Dataset(
+        states = list(coordinates(self.mean))
+        return load_xarray().Dataset(
             {"mean": (("time", "state"), self.mean), "cov": (("time", "state", "other_state"), self.cov)},
             {"time": as_dates(self.times, self.time_unit), "state": states, "other_state": states},
-            _labels(self.time_unit),
+            labels_of(self.time_unit),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Forecast:
+@dataclass(frozen=True, eq=False, repr=False)
+class Forecast(Shown):
     """Sampled futures of a series."""
 
     samples: Float[np.ndarray, "S H P"]
@@ -152,6 +189,19 @@ class Forecast:
     least_ess: float  # smallest share of effective particles in the filter over the context
     units: tuple[str, ...] = ()  # one a channel, "" where none was given
     time_unit: str = ""
+
+    def _facts(self) -> dict[str, str]:
+        n, steps = self.samples.shape[:2]
+        return {
+            "forecast": f"{n} futures of {steps} steps",
+            "channels": ", ".join(self.names),
+            "times": span_text(self.times, self.time_unit),
+        }
+
+    def plot(self, context: Series | None = None, truth: Series | None = None) -> "Figure":
+        """Median, intervals and a few futures, after the series that it starts from and beside what followed, where
+        these are given."""
+        return figures().forecast_fan(self, context, truth)
 
     @property
     def mean(self) -> Float[np.ndarray, "H P"]:
@@ -188,16 +238,16 @@ class Forecast:
     def to_dataframe(self, level: float = 0.9) -> "pd.DataFrame":
         """A row a step, by time (dates in UTC where the series had dates): mean, sd, median and the ends of the central
         interval of every channel. ``attrs`` has the units."""
-        columns = _dated(self.columns(level), self.time_unit)
-        return _frame(columns, "time", _labels(self.time_unit, dict(zip(self.names, self.units, strict=False))))
+        columns = dated(self.columns(level), self.time_unit)
+        return frame_of(columns, "time", labels_of(self.time_unit, dict(zip(self.names, self.units, strict=False))))
 
     def to_xarray(self) -> "xr.Dataset":
         """All futures: ``samples`` (sample, time, channel) and ``states`` (sample, time, state)."""
-        return _paths("sample", self)
+        return paths_dataset("sample", self)
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(Shown):
     """Free-running paths of the learned equation."""
 
     samples: Float[np.ndarray, "n T P"]
@@ -207,9 +257,21 @@ class Simulation:
     units: tuple[str, ...] = ()  # one a channel, "" where none was given
     time_unit: str = ""
 
+    def _facts(self) -> dict[str, str]:
+        n, steps = self.samples.shape[:2]
+        return {
+            "simulation": f"{n} paths of {steps} steps",
+            "channels": ", ".join(self.names),
+            "times": span_text(self.times, self.time_unit),
+        }
+
+    def plot(self) -> "Figure":
+        """A few paths in time, a panel for each channel."""
+        return figures().paths(self)
+
     def columns(self, path: int) -> Columns:
         """One path as a table: ``time``, the channels, ``x1``, ...; a channel of such a name gets ``_observed``."""
-        states = _coordinates(self.states[path])
+        states = coordinates(self.states[path])
         taken = {"path", "time", *states}
         names = [f"{name}_observed" if name in taken else name for name in self.names]
         return {"time": self.times, **dict(zip(names, self.samples[path].T, strict=True)), **states}
@@ -219,59 +281,9 @@ class Simulation:
         parts = [self.columns(i) for i in range(len(self.samples))]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         columns = {"path": np.repeat(np.arange(len(parts)), len(self.times)), **columns}
-        labels = _labels(self.time_unit, dict(zip(self.names, self.units, strict=False)))
-        return _frame(columns, ["path", "time"], labels)
+        labels = labels_of(self.time_unit, dict(zip(self.names, self.units, strict=False)))
+        return frame_of(columns, ["path", "time"], labels)
 
     def to_xarray(self) -> "xr.Dataset":
         """``samples`` (path, time, channel) and ``states`` (path, time, state)."""
-        return _paths("path", self)
-
-
-def _coordinates(x: Float[np.ndarray, "T D"]) -> Columns:
-    return {f"x{d + 1}": values for d, values in enumerate(x.T)}
-
-
-def _number(value: Any) -> Any:
-    return np.nan if value is None else value
-
-
-def _dated(columns: Columns, time_unit: str) -> Columns:
-    return columns | {"time": as_dates(columns["time"], time_unit)}
-
-
-def _labels(time_unit: str, units: dict[str, str] | None = None) -> dict[str, Any]:
-    """What there is to say of units; dates need none."""
-    labels = {"time_unit": "" if time_unit == DATES else time_unit}
-    known = {name: unit for name, unit in (units or {}).items() if unit}
-    return {name: value for name, value in {**labels, "units": known}.items() if value}
-
-
-def _frame(columns: Columns, index: str | list[str], labels: dict[str, Any]) -> "pd.DataFrame":
-    import pandas as pd  # half a second, and only for those who ask
-
-    frame = pd.DataFrame(columns).set_index(index)
-    frame.attrs |= labels
-    return frame
-
-
-def _paths(member: str, result: Forecast | Simulation) -> "xr.Dataset":
-    states = [f"x{d + 1}" for d in range(result.states.shape[-1])]
-    times = as_dates(result.times, result.time_unit)
-    # A coordinate, because files of xarray take no tables as attributes.
-    units = {"unit": ("channel", list(result.units))} if any(result.units) else {}
-    return _xarray().Dataset(
-        {
-            "samples": ((member, "time", "channel"), result.samples),
-            "states": ((member, "time", "state"), result.states),
-        },
-        {"time": times, "channel": list(result.names), "state": states, **units},
-        _labels(result.time_unit),
-    )
-
-
-def _xarray() -> Any:
-    try:
-        import xarray
-    except ImportError:
-        raise DependencyError("to_xarray needs xarray, which is not installed. pip install xarray") from None
-    return xarray
+        return paths_dataset("path", self)

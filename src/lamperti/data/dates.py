@@ -32,3 +32,9 @@ def as_dates(times: Float[np.ndarray, " T"], unit: str) -> np.ndarray:
         return times
     stamps = np.round(times * 1e6).astype("datetime64[us]")
     return stamps.astype("datetime64[ns]") if np.abs(times).max(initial=0.0) < _NANOSECONDS else stamps
+
+
+def span_text(times: Float[np.ndarray, " T"], unit: str) -> str:
+    """From the first time to the last."""
+    ends = [moment(float(t), unit) for t in (times[0], times[-1])]
+    return " to ".join(ends) + (f" {unit}" if unit and unit != DATES else "")

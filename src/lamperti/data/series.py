@@ -4,20 +4,24 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lamperti._errors import LampertiWarning, SeriesError
+from lamperti._shown import Shown, figures
 from lamperti._typing import Bool, Float
 from lamperti.data import _checks
 from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, as_units, check_finite
-from lamperti.data.dates import DATES
+from lamperti.data.dates import DATES, span_text
 from lamperti.data.index import times_of
 from lamperti.data.kinds import library_of
+from lamperti.data.variation import check_varies
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MIN_TRANSITIONS = 10
-_NEARLY_CONSTANT = 1e-6
 
 
 def unit_of_durations(time_unit: str) -> str:
@@ -26,7 +30,7 @@ def unit_of_durations(time_unit: str) -> str:
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Series:
+class Series(Shown):
     """One recording of one or several channels.
 
     **Arguments**
@@ -155,6 +159,20 @@ class Series:
         _checks.check_place(at)
         return self[:at], self[at:]
 
+    def plot(self) -> "Figure":
+        """The channels in time, a panel each."""
+        return figures().courses(self)
+
+    def _facts(self) -> dict[str, str]:
+        lost = int(self.mask.size - self.mask.sum())
+        label = {"label": self.label} if self.label else {}
+        return label | {
+            "channels": ", ".join(f"{n} [{u}]" if u else n for n, u in zip(self.names, self.units, strict=True)),
+            "samples": str(self.length),
+            "times": span_text(self.times, self.time_unit),
+            "missing": f"{lost} of {self.mask.size} values" if lost else "none",
+        }
+
     def __repr__(self) -> str:
         sampling = ""
         if self.length > 1:
@@ -265,30 +283,4 @@ def check_for_training(series: Sequence[Series], *, window: int | None = None) -
             f"Pass a series of at least {window} samples, or a shorter window."
         )
     for p, name in enumerate(series[0].names):
-        _check_varies(np.concatenate([s.values[s.mask[:, p], p] for s in series]), name)
-
-
-def _check_varies(values: np.ndarray, name: str) -> None:
-    if not values.size:
-        raise SeriesError(f"column {name!r} has no observed value at all. Leave it out.")
-    if values.min() == values.max():
-        found = f"{values[0]:g} in all {values.size} observed samples"
-        raise SeriesError(f"column {name!r} is constant ({found}). Leave it out, or read with drop_constant=True.")
-    largest = np.abs(values).max()
-    if largest < np.finfo(np.float64).tiny:
-        warnings.warn(
-            f"column {name!r} holds values no larger than {largest:.3g}, which floats keep with few digits or "
-            "none (underflow). Change its unit.",
-            LampertiWarning,
-            stacklevel=4,
-        )
-        return
-    spread = np.std(values / largest)  # relative, so that neither 1e300 nor 1e-300 leaves the range of a float
-    if spread < _NEARLY_CONSTANT:
-        warnings.warn(
-            f"column {name!r} is nearly constant: its sd is {spread * largest:.3g} around "
-            f"{np.median(values / largest) * largest:.10g}. Digits of the signal may be lost, in float32 all of them; "
-            "subtract the offset where it is recorded.",
-            LampertiWarning,
-            stacklevel=4,
-        )
+        check_varies(np.concatenate([s.values[s.mask[:, p], p] for s in series]), name)

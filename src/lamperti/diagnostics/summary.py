@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lamperti._shown import html_text
 from lamperti._text import visible
 from lamperti.diagnostics.caveats import of_training
 from lamperti.diagnostics.fixed_points import FixedPoint, fixed_points
@@ -43,6 +44,9 @@ class Summary:
         return "\n".join(lines + [f"note: {note}" for note in self.notes])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
 
 def summarise(result: FitResult) -> Summary:

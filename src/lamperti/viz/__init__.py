@@ -4,6 +4,7 @@ or none, will do. Write one with ``figure.savefig("name.png")``, or with `write_
 from lamperti.viz._style import write_png
 from lamperti.viz.checks import diagnostics
 from lamperti.viz.compare import drift_fields, evolution, long_run, state_spaces
+from lamperti.viz.courses import courses, paths, states
 from lamperti.viz.data import overview
 from lamperti.viz.equation import drift
 from lamperti.viz.forecasts import forecast_fan, free_run
@@ -11,6 +12,7 @@ from lamperti.viz.phase import phase_space
 from lamperti.viz.training import training
 
 __all__ = [
+    "courses",
     "diagnostics",
     "drift",
     "drift_fields",
@@ -19,8 +21,10 @@ __all__ = [
     "free_run",
     "long_run",
     "overview",
+    "paths",
     "phase_space",
     "state_spaces",
+    "states",
     "training",
     "write_png",
 ]

@@ -4,49 +4,46 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.dates import ConciseDateFormatter
 from matplotlib.figure import Figure
 
 from lamperti._errors import ConfigError
 from lamperti._text import literal
 from lamperti._typing import Float
 from lamperti.data.correlation import e_folding_time
-from lamperti.data.dates import DATES, as_dates
+from lamperti.data.dates import as_dates
 from lamperti.data.series import Series
 from lamperti.results import Forecast, Simulation
-from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, legend, new_figure, tidy
+from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, label_of, legend, new_figure, tidy, time_axis
 
 _LEVELS = (0.95, 0.8, 0.5)
 _PATHS_SHOWN = 3
 
 
-def forecast_fan(forecast: Forecast, context: Series, truth: Series | None = None) -> Figure:
-    """Median, nested intervals and a few paths of a forecast, after the data it starts from.
+def forecast_fan(forecast: Forecast, context: Series | None = None, truth: Series | None = None) -> Figure:
+    """Median, nested intervals and a few paths of a forecast, after the data it starts from where that is given.
 
     ``truth``: what came after the context, if it is known; a channel a panel.
     """
     n_channels = len(forecast.names)
     figure = new_figure(10.0, 1.2 + 2.8 * n_channels)
-    shown = context[-min(len(context), len(forecast.times)) :]
-    unit = context.time_unit
-    clock = "time (UTC)" if unit == DATES else f"time [{literal(unit)}]" if unit else "time"
-    units = forecast.units if any(forecast.units) else context.units
+    shown = None if context is None else context[-min(len(context), len(forecast.times)) :]
+    unit = forecast.time_unit if context is None else context.time_unit
+    units = forecast.units if any(forecast.units) or context is None else context.units
     for p, axes in enumerate(figure.subplots(n_channels, 1, squeeze=False, sharex=True)[:, 0]):
-        axes.plot(as_dates(shown.times, unit), shown.values[:, p], ".-", color=REAL, ms=3, lw=0.6, label="data")
+        seen = [forecast.quantile([0.005, 0.995])[..., p].ravel()]
+        if shown is not None:
+            axes.plot(as_dates(shown.times, unit), shown.values[:, p], ".-", color=REAL, ms=3, lw=0.6, label="data")
+            axes.axvline(as_dates(shown.times[-1:], unit)[0], color=FAINT, lw=0.8, ls=":")
+            seen.append(shown.values[:, p])
         _draw_fan(axes, forecast, as_dates(forecast.times, unit), p)
         if truth is not None:
             followed = as_dates(truth.times, unit), truth.values[:, p]
             axes.plot(*followed, ".", color=REAL, ms=3, mfc="white", mew=0.6, label="what followed")
-        axes.axvline(as_dates(context.times[-1:], unit)[0], color=FAINT, lw=0.8, ls=":")
-        name = literal(forecast.names[p]) + (f" [{literal(units[p])}]" if units[p] else "")
-        tidy(axes, y=name, x=clock if p == n_channels - 1 else "")
-        seen = [shown.values[:, p], forecast.quantile([0.005, 0.995])[..., p].ravel()]
-        axes.set_ylim(*_limits(np.concatenate(seen if truth is None else [*seen, truth.values[:, p]])))
+            seen.append(truth.values[:, p])
+        tidy(axes, y=label_of(forecast.names[p], units[p] if units else ""))
+        axes.set_ylim(*_limits(np.concatenate(seen)))
         axes.margins(x=0.01)
-    if unit == DATES:  # the day is told once, at the end of the axis
-        axis = figure.axes[-1].xaxis
-        axis.set_major_formatter(ConciseDateFormatter(axis.get_major_locator()))
-        axis.get_offset_text().set_fontsize(8)
+    time_axis(figure.axes[-1], unit)
     title = f"Forecast of {len(forecast.times)} steps"
     figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     first = figure.axes[0]

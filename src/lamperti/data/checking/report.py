@@ -6,11 +6,13 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lamperti._errors import LampertiWarning, SeriesError
+from lamperti._shown import Shown, figures
+from lamperti._text import counted
 from lamperti._typing import Bool
 from lamperti.data.checking.problems import (
     Problem,
@@ -29,6 +31,9 @@ from lamperti.data.delay import suggest_dimension, window_length
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training, unit_of_durations
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SEVERITIES = ("error", "warning", "note")
 _CLOSELY = 100  # channels whose course is looked at
@@ -78,8 +83,8 @@ class Suggestion:
         return f"lag {self.lag} ({self.rule}), {guess}, window {self.window} samples"
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(Shown):
     """What `lamperti.check` found. ``ok`` is False when `lamperti.fit` would refuse the data."""
 
     series: tuple[SeriesSummary, ...]
@@ -89,6 +94,8 @@ class Check:
     problems: tuple[Problem, ...]
     repairs: tuple[str, ...]
     suggestion: Suggestion | None
+    recordings: tuple[Series, ...] = ()
+    """The series themselves."""
 
     @property
     def ok(self) -> bool:
@@ -96,7 +103,24 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, numbers and text, fit for JSON: what is not finite becomes None."""
-        return {"ok": self.ok, **_plain(dataclasses.asdict(self))}
+        content = dataclasses.asdict(dataclasses.replace(self, recordings=()))
+        del content["recordings"]
+        return {"ok": self.ok, **_plain(content)}
+
+    def plot(self) -> "Figure":
+        """The channels in time, and how their values are distributed."""
+        return figures().overview(self.recordings, self)
+
+    def _facts(self) -> dict[str, str]:
+        kinds = [problem.severity for problem in self.problems]
+        found = ", ".join(counted(kinds.count(kind), kind) for kind in _SEVERITIES if kind in kinds)
+        return {
+            "channels": ", ".join(c.name for c in self.channels),
+            "series": f"{len(self.series)}, {sum(s.length for s in self.series)} samples",
+            "sampling": str(self.sampling),
+            "found": found or "no problem",
+            "fit": "would take the data" if self.ok else "would refuse the data; print(check) says why",
+        }
 
     def __str__(self) -> str:
         lengths = [s.length for s in self.series]
@@ -169,6 +193,7 @@ def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
         problems=tuple(sorted(problems, key=lambda problem: _SEVERITIES.index(problem.severity))),
         repairs=tuple(dict.fromkeys(text for s in series for text in s.repairs)),
         suggestion=suggestion,
+        recordings=tuple(series),
     )
 
 
