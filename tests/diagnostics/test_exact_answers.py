@@ -5,6 +5,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import lamperti as lp
 from lamperti.data.holding import held_out_from
@@ -58,20 +59,44 @@ def test_pairs_are_not_taken_across_stretches_or_gaps():
         whiteness("x", [np.arange(5.0)])
 
 
-def test_the_fixed_point_of_a_linear_drift_and_its_eigenvalues_are_exact():
+def sampled(A, step):
+    """The drift whose Euler step of this length is the exact flow of dx = A x dt."""
+    return (expm(A * step) - np.eye(len(A))) / step
+
+
+@pytest.mark.parametrize("step", [0.01, 0.3, 1.2])
+def test_the_eigenvalues_of_a_sampled_linear_system_are_those_of_continuous_time(step):
     A, centre = np.array([[-0.5, 2.0], [-2.0, -0.5]]), np.array([0.3, -0.2])
-    (point,) = fixed_points(moments(lambda x: (x - centre) @ A.T), cloud(2), step=0.01)
+    (point,) = fixed_points(moments(lambda x: (x - centre) @ sampled(A, step).T), cloud(2), step=step)
     np.testing.assert_allclose(point.x, centre, atol=1e-6)
     np.testing.assert_allclose(point.eigenvalues, [-0.5 + 2j, -0.5 - 2j], atol=1e-6)
-    assert point.kind == "stable focus" and point.uncertainty == 0.0
-    assert point.period == pytest.approx(np.pi, rel=0.01)
+    np.testing.assert_allclose(np.abs(point.multipliers), np.exp(-0.5 * step))
+    assert point.kind == "stable focus" and point.uncertainty == 0.0 and not point.too_coarse
+    assert point.period == pytest.approx(np.pi)
 
 
-def test_stability_is_that_of_the_stepped_equation():
-    A = np.array([[-0.5, 2.0], [-2.0, -0.5]])
+@pytest.mark.parametrize("rate", [-3.0, -0.2, 0.4])
+def test_a_rate_is_found_again_however_long_the_steps_are(rate):
+    for step in (0.01, 0.5, 2.0):
+        learned = np.array([[(np.exp(rate * step) - 1) / step]])
+        (point,) = fixed_points(moments(learned.__rmatmul__), cloud(1), step=step)
+        np.testing.assert_allclose(point.eigenvalues, [rate], atol=1e-6)
+        assert point.kind == ("stable node" if rate < 0 else "unstable node") and point.period == np.inf
+
+
+def test_labels_agree_with_the_signs_of_the_rates():
+    A = np.array([[-0.5, 2.0], [-2.0, -0.5]])  # as a drift that is stepped, it spirals out
     (point,) = fixed_points(moments(lambda x: x @ A.T), cloud(2), step=1.0)
-    assert np.abs(point.multipliers).max() == pytest.approx(abs(0.5 + 2j))
+    np.testing.assert_allclose(point.eigenvalues.real, np.log(abs(0.5 + 2j)))
     assert point.kind == "unstable focus"
+
+
+def test_a_step_that_changes_the_side_is_too_coarse_for_a_rate():
+    (across,) = fixed_points(moments(lambda x: -1.5 * x), cloud(1), step=1.0)
+    (at_once,) = fixed_points(moments(lambda x: -x), cloud(1), step=1.0)
+    (slow,) = fixed_points(moments(lambda x: -0.5 * x), cloud(1), step=1.0)
+    assert across.too_coarse and at_once.too_coarse and not slow.too_coarse
+    assert [p.kind for p in (across, at_once, slow)] == ["stable node"] * 3 and across.period == np.inf
 
 
 def test_a_double_well_has_two_stable_points_about_a_saddle():
@@ -81,7 +106,7 @@ def test_a_double_well_has_two_stable_points_about_a_saddle():
     found = fixed_points(moments(field), 2 * cloud(2), step=0.05)
     assert [(p.x.round(6) + 0.0).tolist() for p in sorted(found, key=lambda p: p.x[0])] == [[-1, 0], [0, 0], [1, 0]]
     assert [p.kind for p in sorted(found, key=lambda p: p.x[0])] == ["stable node", "saddle", "stable node"]
-    np.testing.assert_allclose(found[0].eigenvalues, [1.0, -1.0], atol=1e-6)
+    np.testing.assert_allclose(found[0].eigenvalues, np.log([1.05, 0.95]) / 0.05, atol=1e-6)
 
 
 def test_points_outside_the_states_are_not_reported():

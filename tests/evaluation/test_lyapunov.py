@@ -14,6 +14,13 @@ def test_exponent_of_a_linear_system_is_the_real_part_of_its_leading_eigenvalue(
     assert found.mean == pytest.approx(euler, abs=1e-3)
 
 
+@pytest.mark.parametrize("step", [0.01, 0.5, 2.0])
+def test_exponent_of_a_decay_learned_from_samples_is_its_rate_whatever_the_step(step):
+    learned = (np.exp(-0.7 * step) - 1) / step  # the drift whose Euler step is the exact decay over a sample
+    found = largest_exponent(lambda x: learned * x, lambda x: np.ones_like(x), np.array([[0.1], [2.0]]), step, 50)
+    assert found.mean == pytest.approx(-0.7, rel=1e-5)
+
+
 def test_exponent_of_a_slow_and_a_fast_direction_is_the_slow_one():
     found = largest_exponent(lambda x: x * [-0.5, -5.0], lambda x: np.ones_like(x), np.eye(2), 0.01, 2000, burn_in=500)
     assert found.mean == pytest.approx(np.log(1 - 0.005) / 0.01, abs=2e-3)

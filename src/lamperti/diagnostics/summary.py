@@ -147,13 +147,18 @@ def _bound(result: FitResult) -> Rows:
 def _points(points: tuple[FixedPoint, ...]) -> Rows:
     rows: Rows = [("fixed point", "kind", "eigenvalues", "uncertainty")]
     for point in points:
-        rows.append((place(point), point.kind, ", ".join(map(as_text, point.eigenvalues)), f"{point.uncertainty:.2f}"))
+        rows.append((place(point), point.kind, rates(point), f"{point.uncertainty:.2f}"))
     return rows
 
 
 def place(point: FixedPoint) -> str:
     """Where a fixed point is; latent coordinates are of the order of one, so digits beyond the fourth are noise."""
     return "(" + ", ".join(f"{round(x, 4) + 0.0:.3g}" for x in point.x) + ")"
+
+
+def rates(point: FixedPoint) -> str:
+    """The eigenvalues of a fixed point, "–" for those that the sampling is too coarse for."""
+    return ", ".join("–" if lost else as_text(z) for z, lost in zip(point.eigenvalues, point.lost, strict=True))
 
 
 def as_text(z: complex) -> str:

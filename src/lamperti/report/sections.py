@@ -13,7 +13,7 @@ from lamperti.data.dates import moment
 from lamperti.data.series import unit_of_durations
 from lamperti.diagnostics import Diagnostics
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck
-from lamperti.diagnostics.summary import as_text, guard_events, how_it_ended, place
+from lamperti.diagnostics.summary import guard_events, how_it_ended, place, rates
 from lamperti.diagnostics.whiteness import Whiteness
 from lamperti.report import charts, space
 from lamperti.report._page import escape, facts, figure, paragraph, table
@@ -157,7 +157,7 @@ def equation(result: FitResult, found: Diagnostics) -> str:
             (
                 place(p),
                 p.kind,
-                ", ".join(map(as_text, p.eigenvalues)),
+                rates(p),
                 f"{p.period:.4g}" if np.isfinite(p.period) else "–",
                 f"{p.uncertainty:.2f}",
             )
@@ -165,10 +165,15 @@ def equation(result: FitResult, found: Diagnostics) -> str:
         ]
         text += table(("state", "kind", "eigenvalues (per unit of time)", "period", "sd of the drift / usual"), rows)
         text += paragraph(
-            "Only points inside the convex hull of the states that the data went through are listed. A point is stable "
-            "when a step of one sample interval brings nearby states closer. Where the last column nears 1, the drift "
-            "is extrapolated, and the point may not exist."
+            "Only points inside the convex hull of the states that the data went through are listed. Eigenvalues are "
+            "those of continuous time; a point is stable when all of their real parts are negative. Where the last "
+            "column nears 1, the drift is extrapolated, and the point may not exist."
         )
+        if any(p.too_coarse for p in found.fixed_points):
+            text += paragraph(
+                "The sampling is too coarse for some eigenvalues, which are left out: nearby states pass the point "
+                "within one step. Sample more often to know them."
+            )
     else:
         text += paragraph("None inside the region that the data went through.")
     e = found.lyapunov
