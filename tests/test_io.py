@@ -217,6 +217,28 @@ def test_what_the_guard_did_is_not_lost_with_the_first_format(tmp_path):
     assert [(e.iteration, e.count) for e in loaded.events if e.kind == "refused step"] == [(2, 2), (3, 3)]
 
 
+def test_what_was_trained_on_survives_and_the_third_format_did_not_know_it(model_file):
+    loaded, result = lp.load(model_file), fitted.result()
+    assert loaded.trained_on == result.trained_on and len(loaded.trained_on.series) == 4
+    content, arrays = _parts(model_file)
+    del content["trained_on"]
+    _forge(model_file, content | {"schema": 3}, arrays)
+    assert lp.load(model_file).trained_on is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"marks": "not base64"}, {"held_out": [[0, 1000]]}, {"one_of": 0}, {"series": []}, {"last_training_time": "late"}],
+)
+def test_a_record_of_training_data_that_makes_no_sense_is_refused(model_file, change):
+    content, arrays = _parts(model_file)
+    record = content["trained_on"]
+    (record["series"][0] if "held_out" in change else record).update(change)
+    _forge(model_file, content | {"trained_on": record}, arrays)
+    with pytest.raises(lp.ModelFileError, match="header is damaged"):
+        lp.load(model_file)
+
+
 def test_units_and_repairs_survive(tmp_path):
     labels = {"units": ("mV",), "time_unit": "s", "repairs": ("rows were put in order of time",)}
     lp.save(dataclasses.replace(fitted.result(), **labels), tmp_path / "model")
@@ -226,7 +248,7 @@ def test_units_and_repairs_survive(tmp_path):
 
 def test_a_newer_format_names_the_version_that_wrote_it(model_file):
     content, arrays = _parts(model_file)
-    _forge(model_file, content | {"schema": 4, "version": "9.9"}, arrays)
+    _forge(model_file, content | {"schema": 5, "version": "9.9"}, arrays)
     with pytest.raises(lp.ModelFileError, match=r"lamperti 9\.9 .*newer"):
         lp.load(model_file)
 

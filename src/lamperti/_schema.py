@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-SCHEMA = 3
+SCHEMA = 4
 AXES = "model.dynamics.axes"
 
 
@@ -38,4 +38,9 @@ def _from_1(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"units": [""] * len(content["names"]), "time_unit_name": "", "repairs": [], "history": history}
 
 
-_MIGRATIONS = {1: _from_1, 2: dict}  # of the header, format 3 changed nothing
+def _from_3(content: dict[str, Any]) -> dict[str, Any]:
+    """Format 3 did not know what was trained on."""
+    return content | {"trained_on": None}
+
+
+_MIGRATIONS = {1: _from_1, 2: dict, 3: _from_3}  # of the header, format 3 changed nothing

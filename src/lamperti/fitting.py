@@ -24,6 +24,7 @@ from lamperti.data.holding import hold_out
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
+from lamperti.data.training_data import record_split
 from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.forecasting import smooth
 from lamperti.model import LatentSDE
@@ -257,6 +258,7 @@ def _learn(
         first.time_unit,
         repairs,
         tuple(walk.series),
+        record_split(walk.series, walk.scaler, fit.validation_fraction, walk.config.model.window or 1, fit.seed),
     )
     if folder is not None:
         folder.finish(result)
@@ -272,8 +274,7 @@ def _tell(progress: Progress | None, stage: str) -> None:
 def _segments(walk: _Walk, lead: int) -> tuple[SegmentSet, Batch | None]:
     length = min(walk.config.fit.segment_length, max(len(t.y) for t in walk.training))
     segments = segment(walk.training, length, lead)
-    held_out = walk.held_out
-    return segments, segment(held_out, length, lead).cover(_VALIDATION_SEGMENTS) if held_out else None
+    return segments, segment(walk.held_out, length, lead).cover(_VALIDATION_SEGMENTS) if walk.held_out else None
 
 
 @contextmanager

@@ -29,9 +29,10 @@ from lamperti.config import FitConfig, ModelConfig
 from lamperti.data._checks import as_names
 from lamperti.data.files import as_path, atomic_write, why_not_replaced
 from lamperti.data.scaling import LONGEST, SHORTEST, Scaler
+from lamperti.data.training_data import TrainingData
 from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
-from lamperti.train.arrays import Arrays, copied, filled, is_array, named
+from lamperti.train.arrays import Arrays, copied, filled, is_array, named, positive_definite
 from lamperti.train.build import skeleton
 from lamperti.train.history import History, pack_history, unpack_history
 
@@ -45,8 +46,8 @@ _POSITIVE = {"scaler.scale", "model.dynamics.jitter", "model.emission.noise"}
 _POSITIVE |= {f"model.dynamics.{part}.{name}" for part in ("q", "prior") for name in ("shape", "rate")}
 _LARGEST, _FURTHEST_STATE = 1e100, 1e6  # states are of the order of one; what is far beyond would overflow later
 _MOST_CHANNELS = 10_000
-_ROUNDING = 1e-6  # of the largest entry of a symmetric matrix
 _HISTORY = TypeAdapter(History)
+_TRAINED_ON = TypeAdapter(TrainingData | None)
 
 
 def save(result: FitResult, path: str | os.PathLike) -> None:
@@ -99,6 +100,7 @@ def write_model(result: FitResult, file: Path) -> None:
         "time_unit_name": result.time_unit,
         "realised": _is_real(result),
         "history": pack_history(result.history),
+        "trained_on": None if result.trained_on is None else dataclasses.asdict(result.trained_on),
     }
     header = json.dumps(content, allow_nan=False, separators=(",", ":"))
     try:
@@ -142,6 +144,7 @@ def _read(file: Path) -> FitResult:
                 "units": _texts(content["units"], len(names)),
                 "time_unit": _of_type(str, content["time_unit_name"]),
                 "repairs": _texts(content["repairs"]),
+                "trained_on": _TRAINED_ON.validate_json(json.dumps(content["trained_on"]), strict=True),
             }
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             what = " ".join(f"{type(error).__name__}: {error}".split())
@@ -254,27 +257,17 @@ def _check_values(arrays: Arrays, config: ModelConfig, n_channels: int) -> None:
         if name.removesuffix(".raw") in positive and not (value > 0).all():
             fault = fault or "positive"
         if name == "model.dynamics.q.prec" and not fault:
-            fault = "" if _positive_definite(value) else "positive definite"
+            fault = "" if positive_definite(value) else "positive definite"
         if name == AXES and not fault and np.linalg.matrix_rank(value) < len(value):
             fault = "those of an invertible matrix"
         if fault:
             raise ModelFileError(f"the array {name!r} holds values that are not {fault}. Train the model again.")
 
 
-def _positive_definite(matrices: np.ndarray) -> bool:
-    try:
-        np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        return False
-    # Rounding in training leaves a little; how much goes with the largest entry, not with each.
-    return bool(np.abs(matrices - np.swapaxes(matrices, -1, -2)).max() <= _ROUNDING * np.abs(matrices).max())
-
-
 def _checksum(header: str, arrays: Arrays) -> str:
     digest = hashlib.sha256(header.encode())
-    for name in sorted(arrays):
-        digest.update(f"\n{name} {arrays[name].dtype.str} {arrays[name].shape}\n".encode())
-        digest.update(arrays[name].tobytes())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode() + array.tobytes())
     return digest.hexdigest()
 
 

@@ -16,6 +16,7 @@ from lamperti.data.dates import as_dates, span_text
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
 from lamperti.data.tabular import Columns, coordinates, dated, frame_of, labels_of, load_xarray, paths_dataset
+from lamperti.data.training_data import TrainingData
 from lamperti.forecasting import diffusion_moments, drift_moments
 from lamperti.model import LatentSDE
 from lamperti.train.history import History, Record
@@ -53,6 +54,7 @@ class FitResult(Shown):
     time_unit: str = ""
     repairs: tuple[str, ...] = ()  # what was done to the training data on request, a sentence each
     data: tuple[Series, ...] = ()  # what it was fitted to; empty for a model that was read from a file
+    trained_on: TrainingData | None = None  # which rows of it training saw, to know them again; None in older files
 
     def __repr__(self) -> str:
         h = self.history

@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lamperti._typing import Bool
+from lamperti.data.bridging import pieces
+from lamperti.data.scaling import Scaler
+from lamperti.data.series import Series
 from lamperti.data.windows import Track
 
 _LEAST = 8  # samples that an end must have to be held out
@@ -40,6 +43,25 @@ def held_out_from(
     if length - cut < max(window, _LEAST) or not _suffices(training, window):
         return {}
     return {place: cut}
+
+
+def held_out_rows(
+    series: Sequence[Series], scaler: Scaler, fraction: float, window: int, rng: np.random.Generator
+) -> dict[int, tuple[tuple[int, int], ...]]:
+    """The rows (first, stop) of each series that `hold_out` keeps from training.
+
+    Training takes a series in pieces between its longest gaps, and fills the shorter gaps with unobserved samples."""
+    parts = [(i, piece) for i, one in enumerate(series) for piece in pieces(one, scaler)]
+    held_out = held_out_from([piece.track.mask for _, piece in parts], fraction, window, rng)
+    found: dict[int, tuple[tuple[int, int], ...]] = {}
+    begins = dict.fromkeys(range(len(series)), 0)
+    for number, (i, piece) in enumerate(parts):
+        stop = begins[i] + len(piece.rows)
+        if number in held_out:
+            first = begins[i] + int(np.searchsorted(piece.rows, held_out[number]))
+            found[i] = (*found.get(i, ()), (first, stop))
+        begins[i] = stop
+    return found
 
 
 def _suffices(masks: Sequence[np.ndarray], window: int) -> bool:

@@ -12,6 +12,8 @@ from lamperti._compile import to_jax
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
 
+_ROUNDING = 1e-6  # of the largest entry of a symmetric matrix
+
 
 def named(tree: Any, prefix: str) -> dict[str, Any]:
     """Every array (or shape of one) of a tree, by its path below ``prefix``."""
@@ -37,3 +39,13 @@ def is_array(leaf: Any) -> bool:
 
 def _name(prefix: str, path: Any) -> str:
     return f"{prefix}.{jax.tree_util.keystr(path, simple=True, separator='.')}"
+
+
+def positive_definite(matrices: np.ndarray) -> bool:
+    """Whether matrices [..., M, M] are those of precisions, symmetric but for rounding."""
+    try:
+        np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return False
+    # Rounding in training leaves a little; how much goes with the largest entry, not with each.
+    return bool(np.abs(matrices - np.swapaxes(matrices, -1, -2)).max() <= _ROUNDING * np.abs(matrices).max())
