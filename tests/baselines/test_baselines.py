@@ -7,6 +7,7 @@ from scipy.signal import lfilter
 
 from lamperti import baselines
 from lamperti._errors import CapabilityError, LampertiError
+from lamperti.baselines.seasonal_naive import find_season
 from lamperti.data import systems
 from lamperti.data.series import Series
 from lamperti.evaluation import kalman, scores
@@ -87,7 +88,7 @@ def test_a_gap_at_the_end_of_the_context_is_refused(name, fitted, train):
         fitted[name].forecast(context, HORIZON, 5, seed=0)
 
 
-@pytest.mark.parametrize("name", ["persistence", "simplex", "echo-state", "havok"])
+@pytest.mark.parametrize("name", ["persistence", "seasonal-naive", "simplex", "echo-state", "havok"])
 def test_a_horizon_beyond_the_learned_spread_is_refused(name, fitted, train):
     with pytest.raises(LampertiError, match=f"up to {HORIZON} samples ahead, got horizon=11"):
         fitted[name].forecast(train[0].values, 11, 5, seed=0)
@@ -139,6 +140,59 @@ def test_persistence_spreads_like_a_random_walk():
     samples = baselines.Persistence(16).fit(walks, seed=0).forecast(np.zeros((1, 1)), 16, 4000, seed=0)
     sd = samples.std(axis=0)[:, 0]
     np.testing.assert_allclose(sd[[0, 3, 15]], [1, 2, 4], rtol=5 / np.sqrt(2 * 300))
+
+
+def test_akaike_takes_no_fewer_lags_than_bayes(train):
+    short = [train[0][:60]]
+    orders = [baselines.Autoregression(criterion=c).fit(short, seed=0).order for c in ("bic", "aic")]
+    assert orders[0] <= orders[1]
+    few = Series(np.random.default_rng(8).normal(size=40))  # 13 lags of 27 targets: the cheaper price takes some
+    assert [baselines.Autoregression(criterion=c).fit([few], seed=0).order for c in ("bic", "aic")] == [1, 13]
+
+
+def season(n, s, noise, seed=0):
+    return np.sin(2 * np.pi * np.arange(n) / s) + noise * np.random.default_rng(seed).normal(size=n)
+
+
+@pytest.mark.parametrize(("n", "s"), [(100, 7), (120, 12), (400, 24), (300, 4), (90, 2)])
+def test_the_season_is_found_under_noise_and_a_trend(n, s):
+    peaked = np.where(np.arange(n) % s == 0, 3.0, 0.0) + 0.02 * np.arange(n) + season(n, s, 0.3)
+    assert find_season([peaked[:, None]]) == s
+
+
+@pytest.mark.parametrize("n", [60, 300, 2000])
+def test_noise_of_any_colour_has_no_season(n):
+    rng, found = np.random.default_rng(n), 0
+    for _ in range(20):
+        white = rng.normal(size=n + 200)
+        for y in (white, lfilter([1.0], [1.0, -0.95], white), white.cumsum(), lfilter([1.0], [1.0, -1.6, 0.8], white)):
+            found += find_season([y[200:, None]]) is not None
+    assert found <= 3  # of 80
+
+
+def test_an_oscillation_that_forgets_its_phase_is_no_season():
+    y = lfilter([1.0], [1.0, -1.95, 0.99], np.random.default_rng(0).normal(size=4500))[500:]
+    assert find_season([y[:, None]]) is None
+    assert find_season([np.ones((50, 1))]) is None
+
+
+def test_the_last_season_comes_again_and_again():
+    model = baselines.SeasonalNaive(10).fit([Series(np.tile([1.0, 5.0, 2.0, 0.0], 20))], seed=0)
+    context = np.array([9.0, 3.0, 6.0, 4.0, 7.0])[:, None]
+    expected = [3.0, 6.0, 4.0, 7.0, 3.0, 6.0, 4.0, 7.0, 3.0, 6.0]
+    np.testing.assert_array_equal(model.forecast(context, 10, 5, seed=0)[..., 0], np.tile(expected, (5, 1)))
+
+
+def test_without_a_season_the_last_value_stays():
+    walks = [Series(np.random.default_rng(i).normal(size=100).cumsum()) for i in range(3)]
+    context = walks[0].values[:30]
+    seasonal, persistent = (
+        method(5).fit(walks, seed=0).forecast(context, 5, 50, seed=1)
+        for method in (baselines.SeasonalNaive, baselines.Persistence)
+    )
+    np.testing.assert_array_equal(seasonal, persistent)
+    short = [Series(season(40, 12, 0.1))]  # a season of 12 and a horizon of 30 do not fit
+    assert baselines.SeasonalNaive(30).fit(short, seed=0).point.season == 1
 
 
 def test_climatology_ignores_the_context(fitted, train):

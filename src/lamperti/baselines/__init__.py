@@ -12,6 +12,7 @@ from lamperti.baselines.havok import Havok
 from lamperti.baselines.interface import Baseline, Forecaster, Simulator
 from lamperti.baselines.linear_state_space import LinearStateSpace
 from lamperti.baselines.per_channel import PerChannel
+from lamperti.baselines.seasonal_naive import SeasonalNaive
 from lamperti.baselines.simplex import Simplex
 from lamperti.baselines.trivial import Climatology, Persistence
 
@@ -25,6 +26,7 @@ __all__ = [
     "LinearStateSpace",
     "PerChannel",
     "Persistence",
+    "SeasonalNaive",
     "Simplex",
     "Simulator",
     "standard_baselines",
@@ -36,6 +38,7 @@ def standard_baselines(horizon: int) -> dict[str, Baseline]:
     return {
         "climatology": Climatology(),
         "persistence": Persistence(horizon),
+        "seasonal-naive": SeasonalNaive(horizon),
         "ar": Autoregression(),
         "simplex": Simplex(horizon),
         "linear-state-space": LinearStateSpace(),

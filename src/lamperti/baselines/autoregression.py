@@ -1,7 +1,8 @@
-"""Linear autoregression of a scalar series, its order chosen by the Bayesian information criterion.
+"""Linear autoregression of a scalar series, its order chosen by an information criterion.
 
 Notation   y' = c + a_1 y_k + a_2 y_{k-1} + ... + a_p y_{k-p+1} + e      p: order
-Equations  least squares over all series;  BIC = n log(mean e^2) + (p + 1) log n, the same n targets at every order
+Equations  least squares over all series;  n log(mean e^2) + (p + 1) w, the same n targets at every order, with
+           w = log n: Bayesian information criterion (BIC)      w = 2: Akaike's (AIC)
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ class Autoregression:
 
     max_order: int = 30
     innovations: Literal["bootstrap", "gaussian"] = "bootstrap"
+    criterion: Literal["bic", "aic"] = "bic"
 
     def __post_init__(self):
         if self.max_order < 1:
@@ -40,8 +42,9 @@ class Autoregression:
         past, target = rows[:, -2::-1], rows[:, -1]  # newest first
         fits = [_least_squares(past[:, :p], target) for p in range(1, max_order + 1)]
         n = len(target)
-        bic = [n * np.log(max(np.mean(e**2), np.finfo(float).tiny)) + (len(w)) * np.log(n) for w, e in fits]
-        weights, errors = fits[int(np.argmin(bic))]
+        price = np.log(n) if self.criterion == "bic" else 2.0
+        score = [n * np.log(max(np.mean(e**2), np.finfo(float).tiny)) + len(w) * price for w, e in fits]
+        weights, errors = fits[int(np.argmin(score))]
         mean, sd = (float(f(np.concatenate(arrays))) for f in (np.mean, np.std))
         return FittedAutoregression(weights[1:], float(weights[0]), errors, self.innovations, mean, sd)
 
