@@ -141,10 +141,13 @@ def test_targets_of_the_stand_ins_ask_for_each_number():
     fine = {"escape_share": 0.0, "floor_ratio__values": 4.9, "floor_ratio__spectrum": 1.0}
     names = list(STAND_INS)
     good = made(0.5, names, **fine)
-    for words in ("stand-ins: share", "stand-ins: W1", "stand-ins: 90"):
+    for words in ("stand-ins: share", "stand-ins: W1 of the values", "stand-ins: 90"):
         assert verdict(words, good) == "met", words
     assert verdict("stand-ins: share", made(0.5, names, escape_share=0.125)) == "missed"
-    assert verdict("stand-ins: W1", made(0.5, names[:1], **(fine | {"floor_ratio__values": 5.1}))) == "missed"
+    assert verdict("stand-ins: W1 of the values", made(0.5, names[:1], **(fine | {"floor_ratio__values": 5.1}))) == "missed"
+    spikes = {"floor_ratio__peak__heights": 4.0, "floor_ratio__state__space": 9.8}
+    assert verdict("stand-ins: W1 of peaks", made(0.5, names[:1], **spikes)) == "missed"
+    assert verdict("stand-ins: W1 of peaks", good) == "not run"
     # real recordings are none of their business
     assert verdict("stand-ins: share", made(0.5, REAL, escape_share=0.125)) == "not run"
     beside = made(0.5, names, "ar")

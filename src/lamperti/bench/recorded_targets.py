@@ -50,6 +50,12 @@ RECORDED = (
         "stand-ins: W1 of the values and D_H over the floor, each", "≤ 5",
         _measured("floor_ratio values", "floor_ratio spectrum", systems=STAND_INS), at_most(5.0), 2 * len(STAND_INS),
     ),
+    # a linear model may have the right values and the right spectrum, but not the right spikes and beats
+    Target(
+        "stand-ins: W1 of peaks and D_stsp over the floor, each", "≤ 5",
+        _measured("floor_ratio peak heights", "floor_ratio state space", systems=STAND_INS), at_most(5.0),
+        2 * len(STAND_INS),
+    ),
     Target(
         "stand-ins: 90 % interval coverage, each", "0.85–0.95", coverage(STAND_INS), between(0.85, 0.95), len(STAND_INS)
     ),
