@@ -88,15 +88,18 @@ def fit(
     refuse_fork()
     model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
     walk = _prepare(as_series_list(data), model, fit)
-    warn_of_concerns(walk.series)
     ask = model.latent_dim is None
     if run is None:
-        walk, stopped = _try_dimensions(walk, progress) if ask else (walk, None)
-        result = _learn(walk, stopped or _start(walk), progress, watch)
+        start = _start(walk)
+        warn_of_concerns(walk.series)  # once nothing is left that would be refused
+        tried, stopped = _try_dimensions(walk, progress) if ask else (walk, None)
+        start = start if tried.config == walk.config else _start(tried)
+        result = _learn(tried, stopped or start, progress, watch)
     else:
         with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
             start = _start(walk)
             folder.begin(walk.config, walk.series, start, origin)
+            warn_of_concerns(walk.series)
             tried, stopped = _try_dimensions(walk, progress) if ask else (walk, None)
             if tried.config != walk.config:
                 walk, start = tried, _start(tried)

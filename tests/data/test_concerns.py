@@ -116,7 +116,7 @@ def test_fit_says_it_before_training():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("lamperti.fitting._start", stop)
+            patch.setattr("lamperti.fitting._learn", stop)
             with pytest.raises(_Stop):
                 lp.fit(y, config)
     (said,) = caught

@@ -3,9 +3,11 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lamperti._errors import SeriesError
+from lamperti.data import check
 from lamperti.data.files import atomic_write
 from lamperti.data.reading import read, read_csv, write_csv
 
@@ -178,3 +180,53 @@ def test_a_row_at_fault_is_told_by_its_line_where_that_is_sure(text, options, li
     with pytest.raises(SeriesError, match=r"\brow \d") as error:
         read(tmp_path / "a.csv", **options)
     assert line in str(error.value) if line else "is line" not in str(error.value)
+
+
+def _counted(name):
+    return "\n".join([f"{name},lynx", *(f"{1821 + k},{k * 7 % 11}" for k in range(30))]) + "\n"
+
+
+@pytest.mark.parametrize("name", ["year", "YEAR", "Day", "seconds", "index"])
+def test_a_column_of_equal_steps_with_a_name_of_times_is_the_time_and_that_is_told(name, tmp_path):
+    (tmp_path / "d.csv").write_text(_counted(name))
+    (series,) = read(tmp_path / "d.csv")
+    assert series.names == ("lynx",)
+    np.testing.assert_array_equal(series.times, 1821 + np.arange(30.0))
+    assert series.repairs == (
+        f"column {name!r} increases in equal steps and was taken for the times; columns= may list it",
+    )
+    assert [c.name for c in check(tmp_path / "d.csv").channels] == ["lynx"]
+
+
+def test_a_counting_column_stays_a_channel_where_it_is_asked_for_or_counts_unevenly(tmp_path):
+    (tmp_path / "d.csv").write_text(_counted("year"))
+    assert read(tmp_path / "d.csv", columns=["year", "lynx"])[0].names == ("year", "lynx")
+    assert read(tmp_path / "d.csv", dt=0.5)[0].names == ("year", "lynx")
+    (tmp_path / "u.csv").write_text(_counted("year").replace("1825,", "1999,"))
+    assert read(tmp_path / "u.csv")[0].names == ("year", "lynx")
+    (tmp_path / "o.csv").write_text(_counted("height"))
+    assert read(tmp_path / "o.csv")[0].names == ("height", "lynx")
+
+
+def test_a_column_with_a_usual_name_goes_before_one_that_counts(tmp_path):
+    rows = [f"{0.1 * k},{k},{k * 7 % 11}" for k in range(30)]
+    (tmp_path / "d.csv").write_text("\n".join(["time,index,y", *rows]) + "\n")
+    (series,) = read(tmp_path / "d.csv")
+    assert series.names == ("index", "y")
+    assert series.dt == pytest.approx(0.1)
+
+
+def test_counting_starts_again_with_each_series(tmp_path):
+    rows = [f"{who},{k},{(k * 7 + len(who)) % 11}" for who in ("a", "bb") for k in range(30)]
+    (tmp_path / "d.csv").write_text("\n".join(["who,day,y", *rows]) + "\n")
+    first, second = read(tmp_path / "d.csv", id="who")
+    assert first.names == second.names == ("y",)
+    np.testing.assert_array_equal(second.times, np.arange(30.0))
+
+
+def test_a_counting_column_is_found_in_tables_of_which_only_some_channels_are_asked_for(tmp_path):
+    frame = pd.DataFrame({"year": 1900 + np.arange(30), "a": np.arange(30) % 7, "b": np.arange(30) % 5})
+    frame.to_parquet(tmp_path / "d.parquet", index=False)
+    for source in (frame, tmp_path / "d.parquet"):
+        (series,) = read(source, columns=["a"])
+        assert series.times[0] == 1900.0
