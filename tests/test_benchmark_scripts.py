@@ -193,3 +193,16 @@ def test_an_error_is_made_in_a_copy_that_the_tests_import(script, tmp_path):
     with pytest.raises(SystemExit, match=r"occurs 2 times in __init__\.py, not once"):
         judged(" = ", " == ")
     assert (tmp_path / "src/lamperti/__init__.py").read_text().startswith("half = 0.5")
+
+
+def test_a_few_records_tell_processes_with_a_law_from_those_without(script, monkeypatch):
+    study = script("stationarity")
+    monkeypatch.setattr(study.systems, "__all__", ["ornstein_uhlenbeck"])
+    kept = ("white noise, 1000", "3 slow cycles, 1000", "trend and season, 1000", "growth to the 1000-fold, 1000")
+    for table in (study.STATIONARY, study.WITHOUT_LAW):
+        for name in [*table]:
+            if name not in kept:
+                monkeypatch.delitem(table, name)
+    found = study.study(3)
+    assert set(found["stationary"].values()) == {1.0} and len(found["stationary"]) == 4
+    assert set(found["without a law"].values()) == {0.0} and len(found["without a law"]) == 2

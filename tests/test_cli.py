@@ -552,3 +552,21 @@ def test_help_and_version_are_answered(capsys):
 
 def test_time_left_is_told_in_minutes_and_after_an_hour_in_hours():
     assert [clock(s) for s in (-3, 59.6, 3599, 3600, 90061)] == ["0:00", "1:00", "59:59", "1:00:00", "25:01:01"]
+
+
+def test_fit_says_what_check_knows_before_it_trains(place, tmp_path, capsys, monkeypatch):
+    def stop(*_):
+        raise lp.TrainingError("training would begin here.")
+
+    monkeypatch.setattr("lamperti.fitting._learn", stop)
+    y = np.sin(0.5 * np.arange(300.0)) + 0.2 * np.sin(1.3 * np.arange(300.0))
+    y[100] = 1e12
+    write_csv(tmp_path / "data.csv", {"level": y, "clock": 10.0 + np.arange(300.0)})
+    command = ["fit", tmp_path / "data.csv", "--config", place / "small.toml", "--out", tmp_path / "run"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main([str(a) for a in command]) != 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "note:" in line]
+    assert len(said) == 2
+    assert said[0].startswith("lamperti: note: column 'level': 1 value makes up 100.0% of the sd")
+    assert said[1] == "lamperti: note: column 'clock': it only increases: is it the time? Then pass --time clock."

@@ -7,8 +7,11 @@ import pytest
 
 import lamperti as lp
 from lamperti.data import Series, check, systems
+from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import concerns, warn_of_concerns
 from lamperti.data.checking.thinning import fastest_frequency, most_thinning
+from lamperti.data.scaling import Scaler
+from lamperti.train.build import choose
 
 N = 900
 SYSTEMS = [name for name in systems.__all__ if name[0].islower()]
@@ -131,6 +134,29 @@ def test_whatever_fit_says_check_lists():
     data = Series(np.stack([y, np.arange(float(N))], axis=1))
     listed = {(p.code, p.where) for p in check(data).problems}
     assert {(p.code, p.where) for p in concerns([data])} <= listed
+
+
+@pytest.mark.parametrize("kind", ["noise", "gaps", "outlier", "two channels"])
+def test_check_suggests_what_fit_starts_from(kind):
+    y, times = smooth(), np.arange(float(N))
+    if kind == "noise":
+        y = np.random.default_rng(1).normal(size=N)
+    elif kind == "gaps":
+        times[300:] += 40
+        times[600:] += 500
+    elif kind == "outlier":
+        y[77] = 50.0
+    else:
+        y = np.stack([y, np.roll(y, 20) ** 2], axis=1)
+    series = [Series(y, times=times)]
+    config = choose(lp.ModelConfig(), tracks(series, Scaler.from_series(series)))
+    found = check(series).suggestion
+    assert found is not None
+    assert (found.lag, found.window, found.dimension) == (config.lag, config.window, config.latent_dim)
+
+
+def test_the_suggested_dimension_is_called_a_first_guess():
+    assert "(a first guess, which fit compares with others)" in str(check(Series(smooth())))
 
 
 def test_nothing_is_said_of_clean_data():

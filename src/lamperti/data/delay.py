@@ -16,6 +16,7 @@ from lamperti._typing import Float, Int
 from lamperti.data.correlation import channel_arrays, e_folding_time
 from lamperti.data.series import Series
 
+LEAST_DIMENSION = 2  # of a model whose dimension was left to the data
 _WINDOW_PER_E_FOLD = 2.5
 _SHORTEST_WINDOW, _LONGEST_WINDOW = 5, 64
 _N_LIBRARY, _N_REFERENCE, _N_NEIGHBOURS, _N_SEARCHED = 8_000, 4_000, 10, 60

@@ -15,7 +15,7 @@ from lamperti._params import positive
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.correlation import first_minimum_lag
-from lamperti.data.delay import suggest_dimension, window_length
+from lamperti.data.delay import LEAST_DIMENSION, suggest_dimension, window_length
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.initial import standard_initial
 from lamperti.dynamics.mean import LinearMean, zero_mean
@@ -32,8 +32,6 @@ from lamperti.train.loop import Settings
 from lamperti.train.schedule import Schedule
 from lamperti.train.step import LearningRates
 
-_LEAST_DIM = 2
-
 
 def choose(config: ModelConfig, tracks: Sequence[Track]) -> ModelConfig:
     """Fill in what the user left to the data: latent dimension, window, lag."""
@@ -41,7 +39,7 @@ def choose(config: ModelConfig, tracks: Sequence[Track]) -> ModelConfig:
     lag = config.lag or first_minimum_lag(arrays).lag
     n_channels = arrays[0].shape[1]
     window = config.window or window_length(arrays)
-    dim = config.latent_dim or max(suggest_dimension(arrays, window), _LEAST_DIM)
+    dim = config.latent_dim or max(suggest_dimension(arrays, window), LEAST_DIMENSION)
     window = config.window or max(window, math.ceil(dim / n_channels))
     most = window * n_channels
     if config.latent_dim is None:

@@ -14,6 +14,7 @@ from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._shown import Shown, figures
 from lamperti._text import counted
 from lamperti._typing import Bool
+from lamperti.data.bridging import tracks
 from lamperti.data.checking.problems import (
     Problem,
     channel_problems,
@@ -27,10 +28,11 @@ from lamperti.data.checking.problems import (
 )
 from lamperti.data.checking.sampling import Sampling, describe_sampling
 from lamperti.data.correlation import first_minimum_lag
-from lamperti.data.delay import suggest_dimension, window_length
+from lamperti.data.delay import LEAST_DIMENSION, suggest_dimension, window_length
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training, unit_of_durations
+from lamperti.data.windows import interpolate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -181,7 +183,7 @@ def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
     if len(closely) < varying.sum():
         text = f"of {varying.sum()} channels, {len(closely)} were looked at closely; lag and dimension are theirs."
         problems.append(Problem("note", "many channels", "", text))
-    suggestion = _suggest(scaled)
+    suggestion = _suggest(series, closely) if scaled else None
     problems += set_problems(series, sampling, suggestion.window if suggestion else None)
     clocks = [problem.where for problem in problems if problem.code == "time column"]
     problems = [problem for problem in problems if not (problem.code == "trend" and problem.where in clocks)]
@@ -256,14 +258,21 @@ def _standardised(series: list[Series], varying: list[int]) -> list[np.ndarray]:
     return [np.clip(one, middle - reach, middle + reach) for one in arrays]
 
 
-def _suggest(arrays: list[np.ndarray]) -> Suggestion | None:
-    if not arrays or max(map(len, arrays)) < 10:
-        return None
-    if not all((np.nanmax(column) > np.nanmin(column)) for column in np.concatenate(arrays).T):
-        return None  # a channel that varies only beyond the part that was looked at
+def _suggest(series: list[Series], channels: list[int]) -> Suggestion | None:
+    """What `fit` starts from, by the same rules on the same arrays; of very long data the first part."""
+    kept, left = [], _LOOKED_AT
+    for one in series:
+        if left >= 2:
+            kept.append(one.select([one.names[p] for p in channels])[:left])
+            left -= one.length
+    if max(one.length for one in kept) < 10 or not _varying(kept).all():
+        return None  # a channel may vary only beyond the part that was looked at
+    arrays = [interpolate(track) for track in tracks(kept, Scaler.from_series(kept))]
     lag = first_minimum_lag(arrays)
     window = window_length(arrays)
-    return Suggestion(lag.lag, lag.rule, suggest_dimension(arrays, window), window)
+    dimension = max(suggest_dimension(arrays, window), LEAST_DIMENSION)
+    window = max(window, math.ceil(dimension / len(channels)))
+    return Suggestion(lag.lag, lag.rule, dimension, window)
 
 
 def _summary(series: Series, i: int) -> SeriesSummary:
