@@ -19,6 +19,8 @@ from safetensors.numpy import save as to_bytes
 import fitted
 import lamperti as lp
 from lamperti._params import realise
+from lamperti.data.calendar_steps import CalendarSteps
+from lamperti.data.dates import DATES
 from lamperti.io import _checksum, _structure
 from lamperti.runs.folder import new_run
 from lamperti.train.build import skeleton
@@ -266,6 +268,73 @@ def test_arrays_that_the_configuration_does_not_ask_for_are_refused(model_file):
         _forge(model_file, content, changed)
         with pytest.raises(lp.ModelFileError, match=match):
             lp.load(model_file)
+
+
+CALENDAR = {"rule": "day", "months": 1, "phase": 0, "day": 31, "offset": 0.0}
+CLOCK = {"calendar": CALENDAR, "duration_unit": "months", "end": 1.7e9}
+BAD_CLOCKS = [
+    3,
+    {},
+    CLOCK | {"end": "soon"},
+    CLOCK | {"end": True},
+    CLOCK | {"end": 10**400},
+    CLOCK | {"duration_unit": "h"},
+    CLOCK | {"duration_unit": ["months"]},
+    CLOCK | {"calendar": None},
+    CLOCK | {"calendar": 3},
+    *(
+        CLOCK | {"calendar": CALENDAR | change}
+        for change in (
+            {"rule": "full moon"},
+            {"months": 0},
+            {"months": -1},
+            {"months": 10**9},
+            {"months": 1.5},
+            {"phase": 1},
+            {"day": 0},
+            {"day": 32},
+            {"offset": float("inf")},
+            {"offset": 1e6},
+            {"offset": None},
+            {"other": 1},
+        )
+    ),
+]
+
+
+def test_calendar_unit_and_last_date_come_back(tmp_path):
+    scaler = dataclasses.replace(
+        fitted.result().scaler, calendar=CalendarSteps("day", 1, 0, 31, 0.0), duration_unit="months", end=1.7e9
+    )
+    result = dataclasses.replace(fitted.result(), scaler=scaler, time_unit=DATES)
+    lp.save(result, tmp_path / "model")
+    back = lp.load(tmp_path / "model")
+    assert (back.scaler.calendar, back.step, back.step_unit, back.scaler.end) == (scaler.calendar, 1.0, "months", 1.7e9)
+    np.testing.assert_array_equal(back.drift(back.states)[0], result.drift(result.states)[0])
+
+
+def test_a_file_from_before_calendars_is_told_in_the_unit_that_suits_its_step(tmp_path):
+    content, arrays = _parts(_saved(tmp_path, dataclasses.replace(fitted.result(), time_unit=DATES)))
+    del content["clock"]
+    _forge(tmp_path / "model", content | {"schema": 3, "time_unit": 600.0}, arrays)
+    old = lp.load(tmp_path / "model")
+    assert (old.step, old.step_unit, old.scaler.calendar) == (10.0, "min", None)
+
+
+@pytest.mark.parametrize("clock", BAD_CLOCKS)
+def test_a_clock_that_makes_no_sense_is_refused(tmp_path, clock):
+    path = _saved(tmp_path, dataclasses.replace(fitted.result(), time_unit=DATES))
+    content, arrays = _parts(path)
+    _forge(path, content | {"clock": CLOCK}, arrays)
+    lp.load(path)
+    _forge(path, content | {"clock": clock}, arrays)
+    with pytest.raises(lp.ModelFileError, match="header is damaged"):
+        lp.load(path)
+
+
+def _saved(folder, result):
+    lp.save(result, folder / "model")
+    return folder / "model"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from lamperti._numbers import as_count, as_flag, as_seed
 from lamperti._runtime import refuse_fork
 from lamperti.data.bridging import pieces
 from lamperti.data.matching import match_channels, warn_if_far, warn_if_starved
-from lamperti.data.series import Series, as_series_list, unit_of_durations
+from lamperti.data.series import Series, as_series_list
 from lamperti.data.windows import Batch, Track, whole
 from lamperti.fitting import build, fit, resume
 from lamperti.forecasting import Start, draw_drifts, emit, encode_context, filter_context, pick, roll_out, smooth
@@ -86,7 +86,7 @@ def forecast(
     draws = draw_drifts(result.model, n=n_samples, uncertain=uncertain, key=key_drift)
     states = roll_out(draws, begin.x, n_steps=horizon, key=key_roll)
     y = emit(result.model, states, noise=noise, key=key_emit)
-    times = one.times[-1] + result.scaler.time_unit * np.arange(1, horizon + 1)
+    times = result.scaler.times_after(float(one.times[-1]), horizon, one.time_unit)
     samples = result.scaler.unscale_values(np.asarray(y))
     _warn_of_runaways(samples)
     least = float(begin.least_ess)
@@ -102,8 +102,13 @@ def simulate(
     start: Any = None,
     observation_noise: bool = True,
     drift_uncertainty: bool = True,
+    since_start: bool = False,
 ) -> Simulation:
-    """Free-running paths. ``start``: latent states [D] or [n_paths, D]; by default states the data went through."""
+    """Free-running paths. ``start``: latent states [D] or [n_paths, D]; by default states the data went through.
+
+    A model that was trained with dates gives dates, from the step after the last of them on; with ``since_start``,
+    times from the start of the path, in ``result.step_unit``, as models trained without dates do.
+    """
     _check_fitted(result)
     n_steps, n_paths = as_count("n_steps", n_steps), as_count("n_paths", n_paths)
     noise, uncertain = _flags(observation_noise, drift_uncertainty)
@@ -113,10 +118,13 @@ def simulate(
     draws = draw_drifts(result.model, n=n_paths, uncertain=uncertain, key=key_drift)
     states = roll_out(draws, x, n_steps=n_steps, key=key_roll)
     y = emit(result.model, states, noise=noise, key=key_emit)
-    times = result.scaler.time_unit * np.arange(1, n_steps + 1)
+    end, unit = result.scaler.end, result.time_unit
+    if end is None or as_flag("since_start", since_start):
+        times, unit = result.step * np.arange(1, n_steps + 1), result.step_unit
+    else:
+        times = result.scaler.times_after(end, n_steps, unit)
     samples = result.scaler.unscale_values(np.asarray(y))
     _warn_of_runaways(samples)
-    unit = unit_of_durations(result.time_unit)
     return Simulation(samples, np.asarray(states), times, result.names, result.units, unit)
 
 

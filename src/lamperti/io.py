@@ -27,6 +27,7 @@ from lamperti._runtime import refuse_fork
 from lamperti._schema import AXES, SCHEMA, added_arrays, migrated
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data._checks import as_names
+from lamperti.data.clocks import pack_clock, unpack_clock
 from lamperti.data.files import as_path, atomic_write, why_not_replaced
 from lamperti.data.scaling import LONGEST, SHORTEST, Scaler
 from lamperti.data.training_data import TrainingData
@@ -98,6 +99,7 @@ def write_model(result: FitResult, file: Path) -> None:
         "repairs": list(result.repairs),
         "time_unit": result.scaler.time_unit,
         "time_unit_name": result.time_unit,
+        "clock": pack_clock(result.scaler),
         "realised": _is_real(result),
         "history": pack_history(result.history),
         "trained_on": None if result.trained_on is None else dataclasses.asdict(result.trained_on),
@@ -140,6 +142,7 @@ def _read(file: Path) -> FitResult:
             blank = _skeleton(config.model, len(names), _of_type(bool, content["realised"]))
             history = _history(content["history"])
             time_unit = float(_of_type((int, float), content["time_unit"]))
+            clock = unpack_clock(content["clock"], time_unit, content["time_unit_name"])
             labels = {
                 "units": _texts(content["units"], len(names)),
                 "time_unit": _of_type(str, content["time_unit_name"]),
@@ -147,8 +150,8 @@ def _read(file: Path) -> FitResult:
                 "trained_on": _TRAINED_ON.validate_json(json.dumps(content["trained_on"]), strict=True),
             }
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            what = " ".join(f"{type(error).__name__}: {error}".split())
-            raise ModelFileError(f"its header is damaged ({what[:_MOST_SAID]}).") from None
+            what = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_SAID]
+            raise ModelFileError(f"its header is damaged ({what}).") from None
         added = added_arrays(_content(metadata)["schema"], blank.latent_dim)
         expected = {name: leaf for name, leaf in _expected(blank, len(names)).items() if name not in added}
         arrays = _arrays(opened, expected)
@@ -158,9 +161,8 @@ def _read(file: Path) -> FitResult:
     _check_values(arrays, config.model, len(names))
     if not SHORTEST <= time_unit <= LONGEST:
         raise ModelFileError(f"its time unit is {time_unit}, which is no step of time.")
-    model = filled(blank, arrays, "model")
-    scaler = Scaler(arrays["scaler.shift"], arrays["scaler.scale"], time_unit)
-    return FitResult(model, history, config, scaler, names, arrays["states"], **labels)
+    scaler = Scaler(arrays["scaler.shift"], arrays["scaler.scale"], time_unit, **clock)
+    return FitResult(filled(blank, arrays, "model"), history, config, scaler, names, arrays["states"], **labels)
 
 
 def _is_model(file: Path) -> bool:
@@ -235,11 +237,10 @@ def _arrays(opened: Any, expected: Mapping[str, tuple[np.dtype, tuple[int | None
 
 def _expected(blank: LatentSDE, n_channels: int) -> dict[str, tuple[np.dtype, tuple[int | None, ...]]]:
     expected = {name: (leaf.dtype, leaf.shape) for name, leaf in named(blank, "model").items()}
-    real = np.dtype(float)
     return expected | {
-        "scaler.shift": (real, (n_channels,)),
-        "scaler.scale": (real, (n_channels,)),
-        "states": (real, (None, blank.latent_dim)),
+        "scaler.shift": (np.dtype(float), (n_channels,)),
+        "scaler.scale": (np.dtype(float), (n_channels,)),
+        "states": (np.dtype(float), (None, blank.latent_dim)),
     }
 
 

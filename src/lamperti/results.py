@@ -12,7 +12,7 @@ from lamperti._numbers import is_real
 from lamperti._shown import Shown, figures
 from lamperti._typing import Float
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.dates import as_dates, span_text
+from lamperti.data.dates import DATES, as_dates, span_text
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
 from lamperti.data.tabular import Columns, coordinates, dated, frame_of, labels_of, load_xarray, paths_dataset
@@ -89,17 +89,27 @@ class FitResult(Shown):
 
         return api.embed(self, series)
 
+    @property
+    def step_unit(self) -> str:
+        """The unit of lengths of time and of rates: that of the times; where these are dates, one that suits them, as
+        "h" or "months". Empty where it is not known."""
+        return self.scaler.duration_unit or ("s" if self.time_unit == DATES else self.time_unit)
+
+    @property
+    def step(self) -> float:
+        """The step of the training data in ``step_unit``."""
+        return self.scaler.step
+
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and sd of the drift dx/dt at latent points x [..., D], per unit of the user's time; NaN where x is."""
+        """Mean and sd of the drift dx/dt at latent points x [..., D], per ``step_unit``; NaN where x is."""
         points = self._points(x)
         mean, sd = (np.asarray(a) for a in drift_moments(self.model, to_jax(points.reshape(-1, points.shape[-1]))))
-        unit = self.scaler.time_unit
-        return mean.reshape(points.shape) / unit, sd.reshape(points.shape) / unit
+        return mean.reshape(points.shape) / self.step, sd.reshape(points.shape) / self.step
 
     def diffusion(self, x) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and sd of the diffusion g (variance of the increments per unit of the user's time) at x [..., D]."""
+        """Mean and sd of the diffusion g (variance of the increments per ``step_unit``) at x [..., D]."""
         points = self._points(x)
-        mean, sd = (np.asarray(a) / self.scaler.time_unit for a in diffusion_moments(self.model))
+        mean, sd = (np.asarray(a) / self.step for a in diffusion_moments(self.model))
         return np.broadcast_to(mean, points.shape), np.broadcast_to(sd, points.shape)
 
     @property
@@ -254,7 +264,7 @@ class Simulation(Shown):
 
     samples: Float[np.ndarray, "n T P"]
     states: Float[np.ndarray, "n T D"]
-    times: Float[np.ndarray, " T"]  # since the start: paths happen at no date
+    times: Float[np.ndarray, " T"]  # dates after the last of training where it had dates; else since the start
     names: tuple[str, ...]
     units: tuple[str, ...] = ()  # one a channel, "" where none was given
     time_unit: str = ""
@@ -282,7 +292,7 @@ class Simulation(Shown):
         """A row a sample, by path and time: the channels and the latent states. ``attrs`` has the units."""
         parts = [self.columns(i) for i in range(len(self.samples))]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        columns = {"path": np.repeat(np.arange(len(parts)), len(self.times)), **columns}
+        columns = dated({"path": np.repeat(np.arange(len(parts)), len(self.times)), **columns}, self.time_unit)
         labels = labels_of(self.time_unit, dict(zip(self.names, self.units, strict=False)))
         return frame_of(columns, ["path", "time"], labels)
 

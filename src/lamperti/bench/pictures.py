@@ -141,6 +141,6 @@ class _Aligned:
         carry = smooth_map(np.concatenate(latent[others]), np.concatenate(list(test.states[others])))
         z = np.concatenate(latent[:_SHOWN])
         drift = result.drift(z)[0]
-        nudge = _NUDGE * result.scaler.time_unit
+        nudge = _NUDGE * result.step
         along = (carry(z + nudge * drift) - carry(z - nudge * drift)) / (2 * nudge)
         return cls([carry(s) for s in latent[:_SHOWN]], along)

@@ -16,7 +16,7 @@ from lamperti.cli._plot import braille
 from lamperti.cli._source import Source, as_flags
 from lamperti.data.checking import Check, examine
 from lamperti.data.dates import moment
-from lamperti.data.series import Series, unit_of_durations
+from lamperti.data.series import Series
 
 _DEFAULT_SOURCE = Source()
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -73,7 +73,7 @@ def _print(name: str, series: list[Series], found: Check, *, plot: bool) -> None
         "data": name,
         "series": f"{len(lengths)} of {span} samples",
         "from, to": f"{when[0]}, {when[1]}" + (" (the first series)" if len(lengths) > 1 else ""),
-        "sampling": str(found.sampling) + (f" {unit_of_durations(found.time_unit)}" if found.time_unit else ""),
+        "sampling": str(found.sampling),
         "missing": f"{missing} values" if missing else "none",
     }
     if found.suggestion is not None:

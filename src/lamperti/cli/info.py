@@ -15,7 +15,8 @@ from lamperti._errors import LampertiWarning
 from lamperti._text import visible
 from lamperti.cli._run import guard_summary, summary, training_facts
 from lamperti.cli._say import say_json
-from lamperti.data.series import unit_of_durations
+from lamperti.data.dates import DATES
+from lamperti.data.durations import in_words, one
 from lamperti.diagnostics.caveats import of_training
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.io import MODEL_NAME, load
@@ -46,18 +47,19 @@ def info(run: Annotated[Path, Parameter(name="RUN")], /, *, json: bool = False) 
 
 
 def _rows(result: FitResult) -> dict[str, Any]:
-    m, scaler = result.config.model, result.scaler
+    m = result.config.model
     diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
     rows = {
         "channels": ", ".join(_with_unit(n, u) for n, u in zip(result.names, _units(result), strict=True)),
         "latent dimension": result.model.latent_dim,
-        "time step": f"{scaler.time_unit:g} {unit_of_durations(result.time_unit)}".strip(),
+        "time step": in_words(result.step, result.step_unit),
         "drift": f"{m.kernel} kernel, {m.n_inducing} inducing inputs, {'linear' if m.linear_mean else 'zero'} mean",
         "encoder": f"{m.encoder}, window {m.window}",
         "smoother": m.smoother,
         "diffusion": ", ".join(
             f"x{i + 1} {g:.3g} ± {s:.1g}" for i, (g, s) in enumerate(zip(diffusion, sd, strict=True))
-        ),
+        )
+        + (f" per {one(result.step_unit)}" if result.step_unit else ""),
         "training": summary(result),
         "numerical guard": guard_summary(result.history),
     }
@@ -80,8 +82,9 @@ def _facts(result: FitResult) -> dict[str, Any]:
         "names": list(result.names),
         "units": list(_units(result)),
         "repairs": list(result.repairs),
-        "time_step": result.scaler.time_unit,
-        "time_unit": result.time_unit,
+        "time_step": result.step,
+        "time_unit": result.step_unit,
+        "dates": result.time_unit == DATES,
         "latent_dim": result.model.latent_dim,
         "model": result.config.model.model_dump(mode="json"),
         "fit": result.config.fit.model_dump(mode="json"),

@@ -12,7 +12,7 @@ from lamperti.cli._output import check_table_file
 from lamperti.cli._remembered import recording
 from lamperti.cli._say import say
 from lamperti.cli._source import Source
-from lamperti.data.series import DATES, Series
+from lamperti.data.dates import DATES
 from lamperti.data.writing import write_csv
 from lamperti.io import load
 from lamperti.results import Columns
@@ -55,7 +55,7 @@ def forecast(
     for series in recording(run, data, source, result.names, result.time_unit).read():
         labels.append(series.label)
         f = api.forecast(result, series, horizon=horizon, n_samples=samples, seed=seed)
-        parts.append(_dated(f.columns(level), series))
+        parts.append(_dated(f.columns(level), series.time_unit))
     _write(out, parts, labels, as_json=json)
 
 
@@ -68,9 +68,12 @@ def simulate(
     paths: int = 4,
     seed: int = 0,
     noise: bool = True,
+    since_start: bool = False,
     json: bool = False,
 ) -> None:
     """Draw free-running paths of the learned equation, with their latent states.
+
+    After training with dates, times are dates that go on from the last of them.
 
     Args:
         run: folder of a run, or a model file
@@ -79,11 +82,14 @@ def simulate(
         paths: how many
         seed: of the draws
         noise: add observation noise
+        since_start: times from the start of each path, not dates
         json: print one JSON object when done
     """
     check_table_file(out)
-    s = api.simulate(load(run), n_steps=steps, n_paths=paths, seed=seed, observation_noise=noise)
-    parts = [s.columns(i) for i in range(paths)]
+    s = api.simulate(
+        load(run), n_steps=steps, n_paths=paths, seed=seed, observation_noise=noise, since_start=since_start
+    )
+    parts = [_dated(s.columns(i), s.time_unit) for i in range(paths)]
     _write(out, parts, [str(i) for i in range(paths)], as_json=json, counted="path")
 
 
@@ -101,13 +107,13 @@ def embed(run: Run, data: Data, /, *, out: Path, source: Source = _DEFAULT_SOURC
     parts, labels = [], []
     for series in recording(run, data, source, result.names, result.time_unit).read():
         labels.append(series.label)
-        parts.append(_dated(api.embed(result, series).columns(), series))
+        parts.append(_dated(api.embed(result, series).columns(), series.time_unit))
     _write(out, parts, labels, as_json=json)
 
 
-def _dated(columns: Columns, series: Series) -> Columns:
+def _dated(columns: Columns, time_unit: str) -> Columns:
     """Times as dates (UTC) where the data had dates."""
-    if series.time_unit != DATES:
+    if time_unit != DATES:
         return columns
     stamps = np.round(columns["time"] * 1e6).astype("datetime64[us]")
     whole = bool((stamps == stamps.astype("datetime64[s]")).all())

@@ -33,7 +33,7 @@ def tracks(series: Sequence[Series], scaler: Scaler) -> list[Track]:
 
 def pieces(series: Series, scaler: Scaler) -> list[Piece]:
     """A series in the model's units, its gaps bridged or cut."""
-    return bridge(Track(np.nan_to_num(scaler.values(series.values)), series.mask, scaler.steps(series.steps)))
+    return bridge(Track(np.nan_to_num(scaler.values(series.values)), series.mask, scaler.steps_of(series)))
 
 
 def bridge(track: Track) -> list[Piece]:

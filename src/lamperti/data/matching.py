@@ -7,6 +7,7 @@ import numpy as np
 
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti.data._checks import as_names
+from lamperti.data.durations import in_words, told
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
 
@@ -52,11 +53,11 @@ def warn_if_far(series: Series, scaler: Scaler) -> None:
                 f"column {name!r} is out of the range of training: its median lies {centre:.3g} sds from the training "
                 f"mean, its spread is {spread:.3g} of the training sd. Same unit? Predictions there are guesses."
             )
-    ratio = series.dt / scaler.time_unit if series.length > 1 else 1.0
+    ratio = float(np.median(scaler.steps_of(series))) if series.length > 1 else 1.0
     if not 1 / _OTHER_STEP < ratio < _OTHER_STEP:
         _warn(
-            f"the median step is {series.dt:g}, in training it was {scaler.time_unit:g}. Same unit of time? The true "
-            "steps are used."
+            f"the median step is {told(series.dt, series.time_unit)}, in training it was "
+            f"{in_words(scaler.step, scaler.duration_unit)}. Same unit of time? The true steps are used."
         )
 
 

@@ -13,7 +13,9 @@ from lamperti._shown import Shown, figures
 from lamperti._typing import Bool, Float
 from lamperti.data import _checks
 from lamperti.data._checks import as_float_array, as_mask, as_matrix, as_names, as_times, as_units, check_finite
+from lamperti.data.calendar_steps import CalendarSteps, find_calendar
 from lamperti.data.dates import DATES, span_text
+from lamperti.data.durations import in_words, told
 from lamperti.data.index import times_of
 from lamperti.data.kinds import library_of
 from lamperti.data.variation import check_varies
@@ -22,11 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MIN_TRANSITIONS = 10
-
-
-def unit_of_durations(time_unit: str) -> str:
-    """The unit of a length of time, for times in ``time_unit``; empty where that is not known."""
-    return "s" if time_unit == DATES else time_unit
+_CLOCK_CHANGE = 0.05  # of a step: an hour of a business day, when summer time begins
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -127,10 +125,17 @@ class Series(Shown):
         return float(np.median(self.steps))
 
     @property
+    def calendar(self) -> CalendarSteps | None:
+        """The calendar that the dates keep to (months, quarters, years, business days); None where there is none."""
+        return find_calendar([self.times]) if self.time_unit == DATES else None
+
+    @property
     def is_regular(self) -> bool:
-        """Whether all steps are equal, up to the rounding of the times themselves."""
+        """Whether all steps are equal, up to the rounding of the times themselves; those of a calendar are."""
         if self.length < 3:
             return True
+        if (grid := self.calendar) is not None:
+            return bool(np.abs(np.diff(grid.positions(self.times)) - 1.0).max() <= _CLOCK_CHANGE)
         rounding = 4 * np.finfo(float).eps * np.abs(self.times).max()
         return bool(np.abs(self.steps - self.dt).max() <= 1e-6 * self.dt + rounding)
 
@@ -170,17 +175,26 @@ class Series(Shown):
             "channels": ", ".join(f"{n} [{u}]" if u else n for n, u in zip(self.names, self.units, strict=True)),
             "samples": str(self.length),
             "times": span_text(self.times, self.time_unit),
+            **({"sampling": self._sampling()} if self.length > 1 else {}),
             "missing": f"{lost} of {self.mask.size} values" if lost else "none",
         }
 
     def __repr__(self) -> str:
-        sampling = ""
-        if self.length > 1:
-            sampling = f", dt={self.dt:g}" if self.is_regular else f", irregular, median dt={self.dt:g}"
         lost = int(self.mask.size - self.mask.sum())
         missing = f", {lost} of {self.mask.size} values missing" if lost else ""
         span = f"t={self.times[0]:g}..{self.times[-1]:g}"
+        if self.time_unit == DATES:
+            span = span_text(self.times, DATES)
+        sampling = f", {self._sampling()}" if self.length > 1 else ""
         return f"Series({self.length} samples of {', '.join(self.names)}; {span}{sampling}{missing})"
+
+    def _sampling(self) -> str:
+        """The step; "dt=" of numbers, in words of dates."""
+        grid = self.calendar
+        step = in_words(grid.step, grid.unit) if grid else told(self.dt, self.time_unit)
+        if self.time_unit == DATES:
+            return f"step {step}" if self.is_regular else f"irregular, median step {step}"
+        return f"dt={self.dt:g}" if self.is_regular else f"irregular, median dt={self.dt:g}"
 
 
 def as_series_list(data: Any) -> list[Series]:

@@ -99,9 +99,7 @@ def diagnose(result: FitResult, data: Any, *, effort: Effort = _USUAL, seed: int
         calibrates=result.config.fit.calibrate,
         dimension=result.model.latent_dim,
         residuals=residuals(result, series, n_pieces=effort.pieces, seed=seed),
-        fixed_points=fixed_points(
-            result.drift, result.states, result.scaler.time_unit, n_starts=effort.starts, seed=seed
-        ),
+        fixed_points=fixed_points(result.drift, result.states, result.step, n_starts=effort.starts, seed=seed),
         lyapunov=lyapunov(result, n_steps=effort.steps, seed=seed),
         forecasts=check_forecasts(
             result, series, horizon=effort.horizon, n_origins=effort.origins, n_samples=effort.futures, seed=seed

@@ -15,7 +15,7 @@ from lamperti import api
 from lamperti._errors import LampertiWarning
 from lamperti.data.holding import held_out_from
 from lamperti.data.scaling import Scaler
-from lamperti.data.series import Series, unit_of_durations
+from lamperti.data.series import Series
 from lamperti.diagnostics.at_times import nearest, samples_at
 from lamperti.evaluation import scores
 from lamperti.evaluation.climatology import Climatology
@@ -168,37 +168,39 @@ def check_forecasts(
     places = [places[j] for j in np.unique(np.linspace(0, len(places) - 1, n_origins).round().astype(int))]
     # One length for all contexts: every other length would be compiled anew.
     length = min(_CONTEXT, *(origin for _, origin, _ in places))
-    step = result.scaler.time_unit
+    clocks = [result.scaler.in_steps(one) for one in series]
     fans, members, truths = [], [], []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LampertiWarning)
         for number, (i, origin, stop) in enumerate(places):
             context = series[i][origin - length : origin]
             futures = api.forecast(result, context, horizon=ahead, n_samples=n_samples, seed=seed + number)
-            end = int(np.searchsorted(series[i].times[:stop], context.times[-1] + (ahead + 0.5) * step))
-            fan = Fan(futures, context, series[i][origin : max(end, origin + 1)])
-            observed = nearest(fan.truth, context.times[-1], step, ahead)
+            clock = clocks[i]
+            now = float(clock.times[origin - 1])
+            end = max(int(np.searchsorted(clock.times[:stop], now + ahead + 0.5)), origin + 1)
+            fan = Fan(futures, context, series[i][origin:end])
+            observed = nearest(clock[origin:end], now, 1.0, ahead)
             members.append(samples_at(result, futures, observed.late, seed + number))
             truths.append(observed.values)
             fans.append(fan)
     samples, truth = np.stack(members), np.stack(truths)
     validation = trained_on(result, series)
-    known = _known(series, spans) if validation else list(series)
+    known = _known(clocks, spans) if validation else clocks
     least = least_values(len(fans))
     return ForecastCheck(
         origins=len(fans),
         validation=validation,
-        step=step,
+        step=result.step,
         names=result.names,
         counts=np.sum(~np.isnan(truth), axis=0),
         crps=_mean(scores.crps(samples, truth), least),
         climatology=_mean(Climatology.of_series(known).crps(truth), least),
-        persistence=_mean(_persistence(known, fans, step, n_samples, truth, seed), least),
+        persistence=_mean(_persistence(known, fans, n_samples, truth, seed), least),
         coverage={level: _mean(scores.covered(samples, truth, level), least) for level in LEVELS},
         pit=scores.pit(samples, truth, seed=seed),
         remarks=_distinct([str(w.message) for w in caught if issubclass(w.category, LampertiWarning)]),
         fans=tuple(fans[j] for j in np.unique(np.linspace(0, len(fans) - 1, _SHOWN).round().astype(int))),
-        time_unit=unit_of_durations(result.time_unit),
+        time_unit=result.step_unit,
     )
 
 
@@ -219,16 +221,14 @@ def _known(series: Sequence[Series], spans: Sequence[Span]) -> list[Series]:
     return found
 
 
-def _persistence(
-    known: list[Series], fans: list[Fan], step: float, n_samples: int, truth: np.ndarray, seed: int
-) -> np.ndarray:
-    """CRPS of the last value seen, dressed in the changes of the known data over each horizon; NaN where those show
-    none, or where a context saw nothing of a channel."""
+def _persistence(known: list[Series], fans: list[Fan], n_samples: int, truth: np.ndarray, seed: int) -> np.ndarray:
+    """CRPS of the last value seen, dressed in the changes of the known data (with times in steps) over each horizon;
+    NaN where those show none, or where a context saw nothing of a channel."""
     rng = np.random.default_rng(seed)
     last = np.concatenate([_last_seen(fan.context) for fan in fans])
     members = np.repeat(last[:, None, None], truth.shape[1], axis=2) + np.zeros((1, n_samples, 1, 1))
     for h in range(truth.shape[1]):
-        found = [changes(one, (h + 1) * step, _NEAR * step) for one in known]
+        found = [changes(one, h + 1.0, _NEAR) for one in known]
         for p in range(truth.shape[2]):
             seen = np.concatenate([one[p] for one in found]) if found else np.empty(0)
             drawn = rng.choice(seen, (len(fans), n_samples)) if len(seen) > 1 else np.nan

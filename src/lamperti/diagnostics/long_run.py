@@ -52,8 +52,8 @@ class Likeness:
 
 
 def lyapunov(result: FitResult, *, n_paths: int = 32, n_steps: int = 1500, seed: int = 0) -> Exponent:
-    """Largest Lyapunov exponent of the mean drift with its noise, per unit of the user's time."""
-    unit = result.scaler.time_unit
+    """Largest Lyapunov exponent of the mean drift with its noise, per ``result.step_unit``."""
+    unit = result.step
     rng = np.random.default_rng(seed)
     starts = result.states[rng.integers(len(result.states), size=n_paths)]
     central = draw_drifts(result.model, n=2 * n_paths, uncertain=False, key=jax.random.key(0))
@@ -85,7 +85,7 @@ def likeness(
     longest = max([real.shape[1] for real in cut], default=_LEAST)
     paths = api.simulate(result, n_steps=max(longest, _LEAST), n_paths=n_paths, seed=seed)
     found = [
-        _compare(result.names[p], real, paths.samples[:, : real.shape[1], p], result.scaler.time_unit)
+        _compare(result.names[p], real, paths.samples[:, : real.shape[1], p], result.step)
         for p, real in enumerate(cut)
         if real.shape[1] >= _LEAST and real.std() > 0
     ]

@@ -6,6 +6,7 @@ import numpy as np
 
 from lamperti._shown import html_text
 from lamperti._text import visible
+from lamperti.data.durations import in_words, one
 from lamperti.diagnostics.caveats import of_training
 from lamperti.diagnostics.fixed_points import FixedPoint, fixed_points
 from lamperti.emissions.linear_gaussian import LinearGaussian
@@ -54,12 +55,12 @@ def summarise(result: FitResult) -> Summary:
     tables = [_channels(result), _coordinates(result)]
     if result.history.records:
         tables.append(_bound(result))
-    unit = result.scaler.time_unit
-    points = fixed_points(result.drift, result.states, unit, n_starts=_STARTS)
+    points = fixed_points(result.drift, result.states, result.step, n_starts=_STARTS)
     if points:
         tables.append(_points(points))
     chosen_blindly = result.history.records and not result.history.held_out
-    notes = ["Nothing was held out: states were chosen by the training bound."] if chosen_blindly else []
+    notes = [f"Diffusion, drift and eigenvalues are per {one(result.step_unit)}."] if result.step_unit else []
+    notes += ["Nothing was held out: states were chosen by the training bound."] if chosen_blindly else []
     notes += [caveat.text for caveat in of_training(result.history, calibrates=result.config.fit.calibrate)]
     return Summary(tuple(_facts(result)), tuple(tuple(t) for t in tables), tuple(notes))
 
@@ -87,7 +88,7 @@ def _facts(result: FitResult) -> list[tuple[str, str]]:
     return [
         ("Series:", data),
         ("Channels:", str(len(result.names))),
-        ("Time step:", f"{result.scaler.time_unit:g}"),
+        ("Time step:", in_words(result.step, result.step_unit)),
         ("Latent dimension:", str(result.model.latent_dim)),
         ("Kernel:", f"{m.kernel}, {'linear' if m.linear_mean else 'zero'} mean"),
         ("Inducing inputs:", str(dynamics.Z.shape[0])),

@@ -74,7 +74,7 @@ def render(
         ("space", "Phase space", sections.phase_space(result, embed(result, series), found)),
         ("equation", "Learned equation", sections.equation(result, found)),
         ("forecasts", "Forecasts", sections.forecasts(found.forecasts)),
-        ("long-run", "Running freely", sections.long_run(found)),
+        ("long-run", "Running freely", sections.long_run(result, found)),
         ("residuals", "Residuals", sections.residuals(found)),
         ("reproduce", "How to reproduce", sections.reproduce(result, origin or {})),
     )

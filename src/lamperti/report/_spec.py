@@ -48,6 +48,11 @@ def text(name: str) -> str:
     return html.escape(visible(name), quote=True)
 
 
+def with_unit(title: str, unit: str) -> str:
+    """The title of an axis with its unit, which may be foreign."""
+    return f"{title} ({text(unit)})" if unit else title
+
+
 def line(x: list, y: list, name: str = "", colour: str = LEARNED, **more: Any) -> Trace:
     return {
         "type": "scatter",

@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import stats
 
+from lamperti.data.dates import DATES
+from lamperti.data.durations import one as singular
 from lamperti.diagnostics.held_out import ForecastCheck
 from lamperti.diagnostics.long_run import Likeness
 from lamperti.diagnostics.whiteness import Whiteness
@@ -24,6 +26,7 @@ from lamperti.report._spec import (
     numbers,
     panels,
     text,
+    with_unit,
 )
 from lamperti.train.history import History
 
@@ -114,7 +117,9 @@ def _fan(check: ForecastCheck, p: int) -> Spec:
                 **at,
             ),
         ]
-        axes[f"xaxis{number}"] = axis("time", domain=domain, anchor=at["yaxis"])
+        axes[f"xaxis{number}"] = axis(
+            with_unit("time", "UTC" if unit == DATES else unit), domain=domain, anchor=at["yaxis"]
+        )
         axes[f"yaxis{number}"] = axis(text(check.names[p]) if first else "", anchor=at["xaxis"])
     caption = f"Forecasts of {text(check.names[p])} from {len(check.fans)} origins in data that training has not seen."
     return Spec(f"fan-{p + 1}", caption, traces, layout(**axes), 320)
@@ -147,10 +152,11 @@ def calibration(check: ForecastCheck) -> Spec:
         }
     )
     traces.append(line([0, 1], [1, 1], "", REAL, line={"dash": "dot", "width": 1}, xaxis="x3", yaxis="y3"))
+    ahead_title = with_unit("time ahead", check.time_unit)
     look = layout(
-        xaxis=axis("time ahead", domain=one),
+        xaxis=axis(ahead_title, domain=one),
         yaxis=axis("", rangemode="tozero"),
-        xaxis2=axis("time ahead", domain=two, anchor="y2"),
+        xaxis2=axis(ahead_title, domain=two, anchor="y2"),
         yaxis2=axis("", range=[0, 1.04], anchor="x2"),
         xaxis3=axis("where in the forecast the truth fell", domain=three, anchor="y3"),
         yaxis3=axis("", rangemode="tozero", anchor="x3"),
@@ -170,8 +176,8 @@ def calibration(check: ForecastCheck) -> Spec:
     return Spec("calibration", caption, traces, look)
 
 
-def free_run(one: Likeness, number: int) -> list[Spec]:
-    """One channel of the real system and of the model left to itself."""
+def free_run(one: Likeness, number: int, unit: str = "") -> list[Spec]:
+    """One channel of the real system and of the model left to itself; ``unit``: of time."""
     left, right = panels(2)
     t = numbers(one.step * np.arange(min(one.real.shape[1], _SHOWN)))
     y = axis(text(one.channel), range=_limits(one.real))
@@ -180,17 +186,17 @@ def free_run(one: Likeness, number: int) -> list[Spec]:
         line(t, numbers(one.model[0][:_SHOWN]), "model", LEARNED, line={"width": 1}, xaxis="x2", yaxis="y2"),
     ]
     look = layout(
-        xaxis=axis("time", domain=left),
+        xaxis=axis(with_unit("time", unit), domain=left),
         yaxis=y,
-        xaxis2=axis("time", domain=right, anchor="y2"),
+        xaxis2=axis(with_unit("time", unit), domain=right, anchor="y2"),
         yaxis2=y | {"anchor": "x2", "title": {"text": ""}},
     )
     name = text(one.channel)
     courses = Spec(f"free-run-{number}", f"{name}: a real stretch, and the model running freely.", traces, look, 260)
-    return [courses, _statistics(one, number)]
+    return [courses, _statistics(one, number, singular(unit) or "unit of time")]
 
 
-def _statistics(one: Likeness, number: int) -> Spec:
+def _statistics(one: Likeness, number: int, per: str) -> Spec:
     first, second, third = panels(3, 0.09)
     low, high = _limits(one.real)
     edges = np.linspace(low, high, 41)
@@ -220,7 +226,7 @@ def _statistics(one: Likeness, number: int) -> Spec:
     look = layout(
         xaxis=axis(text(one.channel), domain=first),
         yaxis=axis("", rangemode="tozero"),
-        xaxis2=axis("cycles per unit of time", domain=second, anchor="y2"),
+        xaxis2=axis(f"cycles per {text(per)}", domain=second, anchor="y2"),
         yaxis2=axis("", type="log", anchor="x2", exponentformat="power", dtick=1),
         xaxis3=axis("a maximum", domain=third, anchor="y3"),
         yaxis3=axis("the next one", anchor="x3"),

@@ -10,7 +10,7 @@ import numpy as np
 
 import lamperti
 from lamperti.data.dates import moment
-from lamperti.data.series import unit_of_durations
+from lamperti.data.durations import in_words, one
 from lamperti.diagnostics import Diagnostics
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck
 from lamperti.diagnostics.summary import guard_events, how_it_ended, place, rates
@@ -51,15 +51,15 @@ def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
         f"The model describes {names} as seen through noise from a state of {result.model.latent_dim} coordinates that "
         f"follows a stochastic differential equation, learned from series of {found.samples} samples in all."
     )
-    unit = unit_of_durations(result.time_unit) or "units of time"
+    unit = result.step_unit or "units of time"
     check = found.forecasts
     if check is not None and check.furthest:
         ahead = _skilful(check)
         far = "not even one step ahead"
         if ahead and ahead == check.furthest:
-            far = f"as far as was looked ({check.step * ahead:.4g} {unit})"
+            far = f"as far as was looked ({in_words(check.step * ahead, unit)})"
         elif ahead:
-            far = f"up to {check.step * ahead:.4g} {unit} ahead"
+            far = f"up to {in_words(check.step * ahead, unit)} ahead"
         yield (
             f"On data that training has not seen, forecasts were better than the long-run distribution {far}, and "
             f"their 90 % intervals held {check.average_coverage(0.9):.0%} of the values."
@@ -69,7 +69,7 @@ def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
         verdict = (
             "chaotic: nearby states part" if e.mean > 0 else "not chaotic: nearby states under the same noise meet"
         )
-        per = unit_of_durations(result.time_unit) or "unit of time"
+        per = one(result.step_unit) or "unit of time"
         yield f"The learned system is {verdict} at a rate of {abs(e.mean):.3g} ± {e.se:.1g} per {per}."
     if found.fixed_points:
         kinds = [p.kind for p in found.fixed_points]
@@ -89,12 +89,11 @@ def _skilful(check: ForecastCheck) -> int:
 
 def data(found: Diagnostics) -> str:
     check = found.check
-    unit = unit_of_durations(check.time_unit)
     ends = [(moment(s.start, check.time_unit), moment(s.end, check.time_unit)) for s in check.series[:_SERIES]]
     rows = [
         ("Series", str(len(check.series))),
         ("Samples", str(found.samples)),
-        ("Sampling", f"{check.sampling} {unit}".strip()),
+        ("Sampling", str(check.sampling)),
         ("Missing values", str(sum(s.missing for s in check.series))),
     ]
     if len(check.series) == 1:
@@ -150,7 +149,7 @@ def phase_space(result: FitResult, embedding: Embedding, found: Diagnostics) -> 
 
 
 def equation(result: FitResult, found: Diagnostics) -> str:
-    text = "".join(figure(spec) for spec in space.equation(found.slices))
+    text = "".join(figure(spec) for spec in space.equation(found.slices, result.step_unit))
     text += "<h3>Fixed points of the mean drift</h3>"
     if found.fixed_points:
         rows = [
@@ -163,7 +162,8 @@ def equation(result: FitResult, found: Diagnostics) -> str:
             )
             for p in found.fixed_points
         ]
-        text += table(("state", "kind", "eigenvalues (per unit of time)", "period", "sd of the drift / usual"), rows)
+        per, period = one(result.step_unit) or "unit of time", f"period {result.step_unit and f'({result.step_unit})'}"
+        text += table(("state", "kind", f"eigenvalues (per {per})", period, "sd of the drift / usual"), rows)
         text += paragraph(
             "Only points inside the convex hull of the states that the data went through are listed. Eigenvalues are "
             "those of continuous time; a point is stable when all of their real parts are negative. Where the last "
@@ -181,8 +181,9 @@ def equation(result: FitResult, found: Diagnostics) -> str:
     if np.isfinite(e.mean):
         sign = "positive: chaos" if e.mean > 2 * e.se else "negative: no chaos" if e.mean < -2 * e.se else "sign open"
         text += paragraph(
-            f"{e.mean:.4g} ± {e.se:.2g} per unit of time ({sign}), of the mean drift with its noise, over "
-            f"{len(e.paths)} paths; ± is one standard error over paths, without what is unknown of the drift."
+            f"{e.mean:.3g} ± {e.se:.2g} per {one(result.step_unit) or 'unit of time'} ({sign}), of the mean drift with "
+            f"its noise, over {len(e.paths)} paths; ± is one standard error over paths, without what is unknown of the "
+            "drift."
         )
     else:
         text += paragraph("Cannot be given: paths of the mean drift run away.")
@@ -221,10 +222,11 @@ def _scores(check: ForecastCheck, p: int) -> str:
     return f"<h3>{escape(check.names[p])}</h3>" + table(header, rows)
 
 
-def long_run(found: Diagnostics) -> str:
+def long_run(result: FitResult, found: Diagnostics) -> str:
     if not found.likeness:
         return paragraph("No channel has a stretch without gaps that is long enough to compare.")
-    text = "".join(figure(spec) for k, one in enumerate(found.likeness[:4]) for spec in charts.free_run(one, k + 1))
+    shown = enumerate(found.likeness[:4])
+    text = "".join(figure(spec) for k, like in shown for spec in charts.free_run(like, k + 1, result.step_unit))
     rows = [
         (
             one.channel,

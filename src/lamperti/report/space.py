@@ -4,6 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
+from lamperti.data.dates import DATES
+from lamperti.data.durations import one as singular
 from lamperti.diagnostics.slices import Slice
 from lamperti.report._spec import (
     ACCENT,
@@ -23,6 +25,8 @@ from lamperti.report._spec import (
     moments,
     numbers,
     panels,
+    text,
+    with_unit,
 )
 from lamperti.results import Embedding, FitResult
 
@@ -176,6 +180,7 @@ def _left_out(result: FitResult) -> str:
 def _course(embedding: Embedding) -> Spec:
     mean, sd = embedding.mean[:, 0], np.sqrt(embedding.cov[:, 0, 0])
     t = moments(embedding.times, embedding.time_unit)
+    clock = "UTC" if embedding.time_unit == DATES else embedding.time_unit
     traces = [
         band(t, numbers(mean - 2 * sd), numbers(mean + 2 * sd), "± 2 sd"),
         line(t, numbers(mean), "state of the data"),
@@ -184,12 +189,13 @@ def _course(embedding: Embedding) -> Spec:
         "phase-space",
         "The one latent coordinate over time, given all of the data.",
         traces,
-        layout(xaxis=axis("time"), yaxis=axis("x1")),
+        layout(xaxis=axis(with_unit("time", clock)), yaxis=axis("x1")),
     )
 
 
-def equation(slices: tuple[Slice, ...]) -> list[Spec]:
-    """Drift and diffusion along each coordinate."""
+def equation(slices: tuple[Slice, ...], unit: str = "") -> list[Spec]:
+    """Drift and diffusion along each coordinate; ``unit``: of time."""
+    per = text(singular(unit)) or "unit of time"
     shown = slices[: len(COLOURS)]
     found = []
     for name, what, key in (("drift", "drift", "drift"), ("diffusion", "diffusion", "diffusion")):
@@ -227,7 +233,7 @@ def equation(slices: tuple[Slice, ...]) -> list[Spec]:
             ]
             low = {"rangemode": "tozero"} if key == "diffusion" else {"zeroline": True, "zerolinecolor": "#bbbbbb"}
             axes[f"xaxis{number}"] = axis(f"x{one.axis + 1}", domain=domain, anchor=at["yaxis"])
-            axes[f"yaxis{number}"] = axis(f"{what} per unit of time" if k == 0 else "", anchor=at["xaxis"], **low)
+            axes[f"yaxis{number}"] = axis(f"{what} per {per}" if k == 0 else "", anchor=at["xaxis"], **low)
             marks.append(heading(f"along x{one.axis + 1}", domain[0]))
         hidden = f" (the first {len(shown)} of {len(slices)} coordinates)" if len(slices) > len(shown) else ""
         caption = (

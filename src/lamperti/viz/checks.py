@@ -9,7 +9,7 @@ from lamperti._text import literal
 from lamperti.diagnostics.held_out import ForecastCheck
 from lamperti.diagnostics.residuals import Residuals
 from lamperti.diagnostics.whiteness import Whiteness
-from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, THIRD, legend, new_figure, tidy
+from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, THIRD, label_of, legend, new_figure, tidy
 
 _COLOURS = (LEARNED, ACCENT, THIRD, REAL)
 _PIT_BINS = 10
@@ -58,7 +58,7 @@ def _coverage(axes: Axes, check: ForecastCheck) -> None:
         axes.plot(horizon, found.mean(axis=1), color=colour, lw=1.3, label=f"{level:.0%} interval")
         axes.axhline(level, color=colour, lw=0.8, ls=":")
     axes.set_ylim(0.0, 1.03)
-    tidy(axes, title="Coverage of forecasts", x="time ahead", y="share of values inside")
+    tidy(axes, title="Coverage of forecasts", x=label_of("time ahead", check.time_unit), y="share of values inside")
     legend(axes, loc="lower right")
 
 

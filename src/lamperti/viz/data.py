@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from lamperti._text import literal
 from lamperti.data.checking import Check
-from lamperti.data.series import DATES, Series
-from lamperti.viz._style import FAINT, LEARNED, REAL, new_figure, tidy
+from lamperti.data.dates import as_dates
+from lamperti.data.series import Series
+from lamperti.viz._style import FAINT, LEARNED, REAL, label_of, new_figure, tidy, time_axis
 
 _SERIES, _CHANNELS = 5, 6
 
@@ -18,20 +18,20 @@ def overview(series: Sequence[Series], check: Check) -> Figure:
     names = series[0].names[:_CHANNELS]
     figure = new_figure(11.0, 0.8 + 1.8 * len(names))
     panels = figure.subplots(len(names), 2, squeeze=False, width_ratios=(4.0, 1.0), sharex="col", sharey="row")
-    origin = series[0].times[0] if series[0].time_unit == DATES else 0.0
+    unit = series[0].time_unit
     for p, name in enumerate(names):
         course, values = panels[p]
         for i, one in enumerate(series[:_SERIES]):
             colour = REAL if i == 0 else FAINT
-            course.plot(one.times - origin, one.values[:, p], ".-", color=colour, lw=0.6, ms=2, zorder=2 - (i > 0))
+            course.plot(
+                as_dates(one.times, unit), one.values[:, p], ".-", color=colour, lw=0.6, ms=2, zorder=2 - (i > 0)
+            )
         pooled = np.concatenate([s.values[s.mask[:, p], p] for s in series])
         if pooled.min() < pooled.max():
             values.hist(pooled, bins=40, orientation="horizontal", color=LEARNED, alpha=0.7)
-        unit = f" [{literal(series[0].units[p])}]" if series[0].units[p] else ""
-        last = p == len(names) - 1
-        clock = "s from the first sample" if origin else literal(series[0].time_unit) or "time"
-        tidy(course, y=f"{literal(name)}{unit}", x=clock if last else "")
-        tidy(values, x="samples" if last else "")
+        tidy(course, y=label_of(name, series[0].units[p]))
+        tidy(values, x="samples" if p == len(names) - 1 else "")
+    time_axis(panels[-1][0], unit)
     shown = f"{len(series)} series" if len(series) <= _SERIES else f"{_SERIES} of {len(series)} series"
     panels[0][0].set_title(f"{shown}; {check.sampling}", loc="left", fontsize=10.5, fontweight="bold")
     return figure

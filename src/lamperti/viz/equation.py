@@ -2,6 +2,8 @@
 
 from matplotlib.figure import Figure
 
+from lamperti._text import literal
+from lamperti.data.durations import one as singular
 from lamperti.diagnostics.slices import slices
 from lamperti.results import FitResult
 from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, THIRD, left_out, legend, new_figure, tidy
@@ -17,6 +19,7 @@ def drift(result: FitResult) -> Figure:
     """
     found = slices(result)[:_SHOWN]
     dim = result.model.latent_dim
+    per = f" per {literal(singular(result.step_unit))}" if result.step_unit else ""
     figure = new_figure(1.2 + 3.4 * len(found), 5.4)
     panels = figure.subplots(2, len(found), squeeze=False, sharex="col", sharey="row")
     for k, one in enumerate(found):
@@ -33,8 +36,8 @@ def drift(result: FitResult) -> Figure:
                 axes.axvline(end, color=FAINT, lw=0.8, ls=":")
         upper.axhline(0.0, color=FAINT, lw=0.6)
         lower.set_ylim(bottom=0.0)
-        tidy(upper, title=f"Along $x_{one.axis + 1}$", y="drift" if k == 0 else "")
-        tidy(lower, x=f"$x_{one.axis + 1}$", y="diffusion" if k == 0 else "")
+        tidy(upper, title=f"Along $x_{one.axis + 1}$", y=f"drift{per}" if k == 0 else "")
+        tidy(lower, x=f"$x_{one.axis + 1}$", y=f"diffusion{per}" if k == 0 else "")
     legend(panels[0][0])
     if dim > _SHOWN:
         figure.suptitle(f"Drift and diffusion{left_out(_SHOWN, dim)}", x=0.01, ha="left", fontsize=12)

@@ -11,6 +11,8 @@ from lamperti._text import literal
 from lamperti._typing import Float
 from lamperti.data.correlation import e_folding_time
 from lamperti.data.dates import as_dates
+from lamperti.data.durations import in_words
+from lamperti.data.scaling import step_told
 from lamperti.data.series import Series
 from lamperti.results import Forecast, Simulation
 from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, label_of, legend, new_figure, tidy, time_axis
@@ -77,19 +79,24 @@ def free_run(simulation: Simulation, series: Series | Sequence[Series], *, chann
 
     figure = new_figure(12.0, 5.2)
     grid = figure.add_gridspec(2, 3, width_ratios=(2.3, 1.0, 0.55))
-    dt = float(np.median(np.concatenate([s.steps for s in real])))
+    dt, unit = step_told(real)
     longest = max(traces, key=len)
-    rows = [("Real data", longest, real[0].dt, traces, REAL), ("Model, running freely", paths[0], dt, paths, LEARNED)]
-    for row, (title, trace, step, many, colour) in enumerate(rows):
+    rows = [("Real data", longest, traces, REAL), ("Model, running freely", paths[0], paths, LEARNED)]
+    for row, (title, trace, many, colour) in enumerate(rows):
         axes = figure.add_subplot(grid[row, 0])
         shown = trace[: len(longest)]
-        axes.plot(step * np.arange(len(shown)), shown, color=colour, lw=0.9)
-        tidy(axes, title=title, x="time" if row else "", y=name)
+        axes.plot(dt * np.arange(len(shown)), shown, color=colour, lw=0.9)
+        tidy(axes, title=title, x=label_of("time", unit) if row else "", y=name)
         axes.set_ylim(*limits)
         axes.set_xlim(0.0, dt * len(longest))
         portrait = figure.add_subplot(grid[row, 1])
         _portrait(portrait, many, lag, colour)
-        tidy(portrait, title="Delay portrait" if row == 0 else "", x=f"{name}(t)", y=f"{name}(t + {lag * dt:.3g})")
+        tidy(
+            portrait,
+            title="Delay portrait" if row == 0 else "",
+            x=f"{name}(t)",
+            y=f"{name}(t + {in_words(lag * dt, literal(unit), 3)})",
+        )
         portrait.set(xlim=limits, ylim=limits, box_aspect=1)
     _densities(figure.add_subplot(grid[:, 2]), traces, paths, limits, name)
     return figure

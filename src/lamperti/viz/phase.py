@@ -17,11 +17,13 @@ from lamperti._params import realise
 from lamperti._text import literal
 from lamperti._typing import Array, Float
 from lamperti.api import embed, simulate
+from lamperti.data.dates import DATES, as_dates
+from lamperti.data.durations import in_words, one
 from lamperti.data.series import Series
 from lamperti.data.windows import whole
 from lamperti.model import LatentSDE
 from lamperti.results import Embedding, FitResult
-from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, TIME_MAP, left_out, legend, new_figure, tidy
+from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, TIME_MAP, left_out, legend, new_figure, tidy, time_axis
 
 _ELLIPSES = 60
 _CELLS = 15
@@ -53,10 +55,12 @@ def phase_space(result: FitResult, series: Series, *, seed: int = 0) -> Figure:
         figure = new_figure(11.5, 9.6)
         panels = [(pair, figure.add_subplot(2, 2, k + 2)) for k, pair in enumerate(combinations(range(3), 2))]
         _draw_space(figure.add_subplot(2, 2, 1, projection="3d"), result, path, limits)
+    dated, unit = series.time_unit == DATES, result.step_unit
+    clock = result.step * result.scaler.in_steps(series).times if dated else series.times
     for (i, j), axes in panels:
         axes.plot(path[:, i], path[:, j], color=LEARNED, lw=0.4, alpha=0.35, label="free-running path", zorder=1)
         _draw_ellipses(axes, embedding, (i, j))
-        dots = axes.scatter(mean[:, i], mean[:, j], c=series.times, cmap=TIME_MAP, s=9, lw=0, zorder=4)
+        dots = axes.scatter(mean[:, i], mean[:, j], c=clock, cmap=TIME_MAP, s=9, lw=0, zorder=4)
         Z = np.asarray(result.model.dynamics.Z)
         axes.plot(Z[:, i], Z[:, j], "+", color=ACCENT, ms=6, mew=1.1, label="inducing inputs", zorder=5)
         _draw_arrows(axes, result, visited, (i, j), limits)
@@ -68,7 +72,7 @@ def phase_space(result: FitResult, series: Series, *, seed: int = 0) -> Figure:
     flat[0].plot([], [], marker=r"$\rightarrow$", color=REAL, ms=11, mew=0.2, ls="", label="mean drift")
     figure.legend(fontsize=9, frameon=False, loc="outside lower left", ncols=5, handles=_handles(flat[0]))
     bar = figure.colorbar(dots, ax=flat, shrink=0.6, aspect=35, pad=0.015)
-    bar.set_label("time of the data", fontsize=9)
+    bar.set_label(f"time of the data [{literal(unit)}, from its start]" if dated else "time of the data", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     title = f"Learned phase space of {', '.join(map(literal, result.names))}"
     figure.suptitle(title + left_out(_MAX_DIM, result.model.latent_dim), x=0.01, ha="left", fontsize=12)
@@ -79,7 +83,7 @@ def encoder_means(result: FitResult, series: Series) -> Float[np.ndarray, "T D"]
     """What the encoder alone says of each state."""
     scaler, encoder = result.scaler, result.model.encoder
     y = np.nan_to_num(scaler.values(series.values))
-    batch = whole(y, series.mask, scaler.steps(series.steps), encoder.lead, _PADDING)
+    batch = whole(y, series.mask, scaler.steps_of(series), encoder.lead, _PADDING)
     mean = _encoded(result.model, batch.y[0], batch.mask[0], batch.dt[0])
     return np.asarray(mean)[: len(series)]
 
@@ -147,8 +151,8 @@ def _draw_space(axes, result: FitResult, path: np.ndarray, limits: Limits) -> No
     axes.add_collection3d(segments)
     axes.scatter(*np.asarray(result.model.dynamics.Z)[:, :3].T, marker="+", color=ACCENT, s=16, lw=0.8)
     axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
-    span = len(path) * result.scaler.time_unit
-    axes.set_title(f"A free-running path over {span:.3g} time units", loc="left", fontsize=10.5, fontweight="bold")
+    span = in_words(len(path) * result.step, literal(result.step_unit) or "time units", digits=3)
+    axes.set_title(f"A free-running path over {span}", loc="left", fontsize=10.5, fontweight="bold")
     for k, axis in enumerate((axes.xaxis, axes.yaxis, axes.zaxis)):
         axis.set_label_text(f"$x_{k + 1}$", fontsize=9)
         axis.set_tick_params(labelsize=7)
@@ -178,16 +182,19 @@ def _line(result: FitResult, embedding: Embedding, limits: Limits) -> Figure:
     figure = new_figure(10.0, 3.8)
     left, right = figure.subplots(1, 2, width_ratios=(2, 1))
     mean, sd = embedding.mean[:, 0], np.sqrt(embedding.cov[:, 0, 0])
-    left.fill_between(embedding.times, mean - 2 * sd, mean + 2 * sd, color=LEARNED, alpha=0.2, lw=0)
-    left.plot(embedding.times, mean, color=LEARNED, lw=0.8)
-    tidy(left, title="State ± 2 sd", x="time", y="$x_1$")
+    times = as_dates(embedding.times, embedding.time_unit)
+    left.fill_between(times, mean - 2 * sd, mean + 2 * sd, color=LEARNED, alpha=0.2, lw=0)
+    left.plot(times, mean, color=LEARNED, lw=0.8)
+    tidy(left, title="State ± 2 sd", y="$x_1$")
+    time_axis(left, embedding.time_unit)
     x = np.linspace(*limits[0], 200)[:, None]
     f, sd = (moment[:, 0] for moment in result.drift(x))
     right.fill_between(x[:, 0], f - 2 * sd, f + 2 * sd, color=FAINT, alpha=0.3, lw=0)
     right.plot(x[:, 0], f, color=REAL, lw=1.2)
     Z = np.asarray(result.model.dynamics.Z)[:, 0]
     right.plot(Z, np.zeros(len(Z)), "+", color=ACCENT, ms=6, label="inducing inputs")
-    tidy(right, title="Drift ± 2 sd", x="$x_1$", y="$dx_1/dt$")
+    per = f" [per {literal(one(result.step_unit))}]" if result.step_unit else ""
+    tidy(right, title="Drift ± 2 sd", x="$x_1$", y=f"$dx_1/dt${per}")
     legend(right)
     return figure
 

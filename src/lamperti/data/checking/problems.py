@@ -209,9 +209,7 @@ def _suspicious_times(series: Sequence[Series], sampling: Sampling) -> Iterator[
     if unit == "" and sampling.kind == "regular" and sampling.dt == 1.0 and first.times[0] == 0.0:
         yield Problem("note", "no times", "", "samples are taken to be 1 apart. Give time= or dt= if they are not.")
     if unit == DATES and sampling.dt < 1e-5:
-        text = (
-            f"dates {sampling.dt:.3g} s apart: seconds since 1970 keep 7 decimals. Give times from the start instead."
-        )
+        text = f"dates {sampling.step} apart: seconds since 1970 keep 7 decimals. Give times from the start instead."
         yield Problem("warning", "time digits", "", text)
 
 

@@ -31,7 +31,7 @@ from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.delay import LEAST_DIMENSION, suggest_dimension, window_length
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
-from lamperti.data.series import Series, as_series_list, check_for_training, unit_of_durations
+from lamperti.data.series import Series, as_series_list, check_for_training
 from lamperti.data.windows import interpolate
 
 if TYPE_CHECKING:
@@ -127,8 +127,7 @@ class Check(Shown):
     def __str__(self) -> str:
         lengths = [s.length for s in self.series]
         span = f"{lengths[0]}" if min(lengths) == max(lengths) else f"{min(lengths)} to {max(lengths)}"
-        unit = unit_of_durations(self.time_unit)
-        lines = [f"{len(lengths)} series of {span} samples; {self.sampling} {unit}".rstrip()]
+        lines = [f"{len(lengths)} series of {span} samples; {self.sampling}"]
         lines += [f"{c.name}: mean {c.mean:.4g}, sd {c.sd:.4g}, {c.low:.4g} to {c.high:.4g}" for c in self.channels]
         lines += [f"{p.severity}: {f'{p.where}: ' * bool(p.where)}{p.message}" for p in self.problems]
         lines += [f"repaired: {text}" for text in self.repairs]
