@@ -18,7 +18,6 @@ import pytest
 import fitted
 import lamperti as lp
 from lamperti.cli import _app, main
-from lamperti.cli._progress import ProgressLine, clock
 from lamperti.cli._run import write_run
 from lamperti.cli._source import Source, as_arguments, as_flags
 from lamperti.cli._toml import to_toml
@@ -27,6 +26,7 @@ from lamperti.data.series import DATES
 from lamperti.data.writing import write_csv
 from lamperti.fitting import _tell
 from lamperti.io import MODEL_NAME
+from lamperti.progress import ProgressLine, clock
 from lamperti.runs.commits import commit, committed
 from lamperti.runs.folder import new_run
 from lamperti.train.history import EventKind

@@ -221,7 +221,7 @@ def test_a_lock_that_a_dead_process_left_is_taken_over_aloud(data, tmp_path, cap
 CHILD = """
 import sys, time
 from lamperti.cli import main
-from lamperti.cli._progress import ProgressLine
+from lamperti.progress import ProgressLine
 def pause(self, record):
     print("at work", flush=True)
     time.sleep(float(sys.argv[1]))

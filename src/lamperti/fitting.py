@@ -28,6 +28,7 @@ from lamperti.data.training_data import record_split
 from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.forecasting import smooth
 from lamperti.model import LatentSDE
+from lamperti.progress import Showing, shows_progress
 from lamperti.results import Config, FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
 from lamperti.train.build import build_model, choose, settings_of, skeleton
@@ -60,12 +61,13 @@ def build(data: Any, model: ModelConfig | None = None, *, seed: int = 0) -> Late
     return build_model(choose(model, standard), standard, seed=as_seed(seed))
 
 
+@shows_progress
 def fit(
     data: Any,
     model: ModelConfig | None = None,
     fit: FitConfig | None = None,
     *,
-    progress: Progress | None = None,
+    progress: Showing = None,
     watch: Watch | None = None,
     run: str | os.PathLike | None = None,
     overwrite: bool = False,
@@ -74,8 +76,8 @@ def fit(
     """Learn a latent stochastic differential equation from one or many series.
 
     data: a Series, a list of them (ragged allowed), or an array [T], [R, T] or [R, T, P].
-    progress: called with each history record (ELBO terms, validation score, time left). If it has a method ``stage``,
-    that is called with a word on what comes before and after training.
+    progress: one line in a terminal or notebook by default; True shows it everywhere, False nowhere. A function is
+    called with each history record; its method ``stage``, if any, with a word on what comes before and after training.
     watch: called with every iteration and the model as it is then; copy what is to be kept of it.
     run: a folder that gets configuration, history, checkpoints and the model; `resume` goes on from it.
     overwrite: replace the run that is in the folder already.
@@ -109,7 +111,8 @@ def fit(
     return result
 
 
-def resume(path: str | os.PathLike, data: Any = None, *, progress: Progress | None = None) -> FitResult:
+@shows_progress
+def resume(path: str | os.PathLike, data: Any = None, *, progress: Showing = None) -> FitResult:
     """Go on with a run from its last commit, as if it had never stopped (on the same machine, with the same versions).
 
     path: the folder that `fit` was given as ``run``. data: as `fit` got it; when left out it is read again from where

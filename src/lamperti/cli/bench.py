@@ -10,8 +10,8 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from lamperti._errors import ConfigError
-from lamperti.cli._progress import clock
 from lamperti.cli._say import is_quiet, say
+from lamperti.progress import clock
 
 if TYPE_CHECKING:  # the benchmark loads pandas and all baselines, which no other command should wait for
     from lamperti.bench.runner import Event

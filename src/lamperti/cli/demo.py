@@ -14,12 +14,12 @@ from lamperti._text import visible
 from lamperti.api import fit as fit_series
 from lamperti.api import forecast, simulate
 from lamperti.cli._output import output_folder
-from lamperti.cli._progress import ProgressLine
 from lamperti.cli._run import RUN_FILES, exit_code, summary, told_of, write_run
 from lamperti.cli._say import is_quiet
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data import systems
 from lamperti.data.systems import Simulated
+from lamperti.progress import ProgressLine
 from lamperti.results import FitResult
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def demo(
             f"training for {minutes:g} minutes after compiling",
             soft_wrap=True,
         )
-        with ProgressLine() as progress:
+        with ProgressLine(quiet=is_quiet()) as progress:
             result = fit_series(
                 data.series[:_N_TRAIN], ModelConfig(latent_dim=setting.latent_dim), fit_config, progress=progress
             )

@@ -6,10 +6,11 @@ from typing import Annotated, Any, TypeVar
 from cyclopts import Parameter
 
 from lamperti.api import fit as fit_series
-from lamperti.cli._progress import ProgressLine
 from lamperti.cli._run import conclude, interruptible
+from lamperti.cli._say import is_quiet
 from lamperti.cli._source import Source
 from lamperti.config import FitConfig, ModelConfig
+from lamperti.progress import ProgressLine
 
 C = TypeVar("C", ModelConfig, FitConfig)
 _DEFAULT_SOURCE = Source()
@@ -83,7 +84,7 @@ def fit(
     fit_config = _configured(FitConfig, config, "fit", fit_options)
     series = source.read(data)
     origin = {"path": str(data.absolute()), "options": source.options()}
-    with interruptible(out), ProgressLine() as progress:
+    with interruptible(out), ProgressLine(quiet=is_quiet(), refines=fit_config.calibrate) as progress:
         result = fit_series(
             series, model_config, fit_config, progress=progress, run=out, overwrite=overwrite, origin=origin
         )

@@ -7,12 +7,12 @@ from cyclopts import Parameter
 
 from lamperti.api import resume as resume_run
 from lamperti.cli._output import check_output_file
-from lamperti.cli._progress import ProgressLine
 from lamperti.cli._remembered import recording
 from lamperti.cli._run import conclude, interruptible
-from lamperti.cli._say import say
+from lamperti.cli._say import is_quiet, say
 from lamperti.cli._source import Source
 from lamperti.io import load, save
+from lamperti.progress import ProgressLine
 
 Run = Annotated[Path, Parameter(name="RUN")]
 _DEFAULT_SOURCE = Source()
@@ -37,7 +37,7 @@ def resume(
     """
     as_before = data is None and source == _DEFAULT_SOURCE
     series = None if as_before else recording(run, data, source).read()
-    with interruptible(run), ProgressLine() as progress:
+    with interruptible(run), ProgressLine(quiet=is_quiet()) as progress:
         result = resume_run(run, series, progress=progress)
     return conclude(result, run, figures=figures, as_json=json)
 
