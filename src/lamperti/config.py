@@ -87,6 +87,11 @@ class ModelConfig(_Config):
     window: int | None = Field(
         default=None, ge=2, description="samples of the encoder's window; from the autocorrelation"
     )
+    coordinates: Literal["components", "predictive"] | None = Field(
+        default=None,
+        description="what latent coordinates start from: principal components of a window, or the functions of it that "
+        "predict best; chosen by held-out data when left out",
+    )
     encoder_sd: float = Field(default=0.5, gt=0, description="sd of the encoder's potentials at the start")
     n_components: int = Field(
         default=10, ge=1, description="principal components of the window that the network sees; at least latent_dim"

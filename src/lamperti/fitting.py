@@ -4,7 +4,6 @@ check -> scale -> segment -> start -> train -> calibrate -> result. With the fol
 committed to it at every validation.
 """
 
-import dataclasses
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from lamperti._runtime import refuse_fork
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import warn_of_concerns
+from lamperti.data.coordinates import Choice
 from lamperti.data.holding import hold_out
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
@@ -31,11 +31,12 @@ from lamperti.model import LatentSDE
 from lamperti.progress import Showing, shows_progress
 from lamperti.results import Config, FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
+from lamperti.train.bounded import bounded
 from lamperti.train.build import build_model, choose, settings_of, skeleton
 from lamperti.train.calibrate import calibrate
-from lamperti.train.history import STOPPED, History, Status
+from lamperti.train.history import STOPPED
 from lamperti.train.interrupts import Terminated, pass_on, termination_raised
-from lamperti.train.loop import Checkpoint, Progress, Settings, Watch, as_segment, part, train
+from lamperti.train.loop import Progress, Settings, Watch, as_segment, part, train
 from lamperti.train.memory import check_training
 from lamperti.train.position import Position
 from lamperti.train.step import make_optimiser
@@ -43,10 +44,7 @@ from lamperti.train.step import make_optimiser
 _KEPT_STATES = 512
 _VALIDATION_SEGMENTS = 32
 _CALIBRATION_SAMPLES = 24_000
-_LEAST_TRIED = 3  # coordinates, from which on one more is tried
-_TRIAL_ITERATIONS = 150
-_WORTH_TRIALS = 4  # trainings that are shorter than so many trials do without
-_TRIAL_SHARE, _CALIBRATION_SHARE = 0.2, 0.4  # of a time limit, what each trial and calibration may take on top
+_CALIBRATION_SHARE = 0.4  # of a time limit, what the likelihood fit may take on top
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
 
@@ -58,7 +56,7 @@ def build(data: Any, model: ModelConfig | None = None, *, seed: int = 0) -> Late
     series = as_series_list(data)
     check_for_training(series)
     standard = tracks(series, Scaler.from_series(series))
-    return build_model(choose(model, standard), standard, seed=as_seed(seed))
+    return build_model(choose(model, standard)[0], standard, seed=as_seed(seed))
 
 
 @shows_progress
@@ -90,23 +88,16 @@ def fit(
     refuse_fork()
     model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
     walk = _prepare(as_series_list(data), model, fit)
-    ask = model.latent_dim is None
     if run is None:
         start = _start(walk)
-        warn_of_concerns(walk.series)  # once nothing is left that would be refused
-        tried, stopped = _try_dimensions(walk, progress) if ask else (walk, None)
-        start = start if tried.config == walk.config else _start(tried)
-        result = _learn(tried, stopped or start, progress, watch)
+        _announce(walk, progress)
+        result = _learn(walk, start, progress, watch)
     else:
         with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
             start = _start(walk)
             folder.begin(walk.config, walk.series, start, origin)
-            warn_of_concerns(walk.series)
-            tried, stopped = _try_dimensions(walk, progress) if ask else (walk, None)
-            if tried.config != walk.config:
-                walk, start = tried, _start(tried)
-                folder.begin(walk.config, walk.series, start, origin)
-            result = _learn(walk, stopped or start, progress, watch, folder)
+            _announce(walk, progress)
+            result = _learn(walk, start, progress, watch, folder)
     pass_on(result.history.status)
     return result
 
@@ -144,6 +135,7 @@ class _Walk:
     config: Config
     training: list[Track]
     held_out: list[Track]
+    choice: Choice
 
     @property
     def settings(self) -> Settings:
@@ -154,65 +146,16 @@ def _prepare(series: list[Series], model: ModelConfig, fit: FitConfig) -> _Walk:
     check_for_training(series)
     scaler = Scaler.from_series(series)
     standard = tracks(series, scaler)
-    config = choose(model, standard)
+    config, choice = choose(model, standard)
     rng = np.random.default_rng(fit.seed)
     training, held_out = hold_out(standard, fit.validation_fraction, config.window or 1, rng)
-    return _Walk(series, scaler, Config(config, fit), training, held_out)
+    return _Walk(series, scaler, Config(config, fit), training, held_out, choice)
 
 
-@dataclass(frozen=True, eq=False)
-class _Stopped:
-    """Where a training stood that a signal ended while dimensions were compared."""
-
-    position: Position
-    status: Status
-
-    def keep(self, commit: Checkpoint | None) -> tuple[LatentSDE, History]:
-        """What was learned until then; committed as what can be gone on with."""
-        at = self.position
-        at.history.status = "running"
-        if commit is not None:
-            commit(at)
-        at.history.status = self.status
-        return at.best if at.history.records else at.state.model, at.history
-
-
-def _try_dimensions(walk: _Walk, progress: Progress | None) -> tuple[_Walk, _Stopped | None]:
-    """With the dimension that the data suggest or one more, whichever a short training likes better; and, when a signal
-    ended that, what was trained until then.
-
-    Two coordinates are left as they are: a third has never been better (docs/adr/0024)."""
-    config = walk.config.model
-    dim, window, n_channels = config.latent_dim or 1, config.window or 1, len(walk.series[0].names)
-    settings = walk.settings
-    worth_it = walk.held_out and settings.max_iterations >= _WORTH_TRIALS * _TRIAL_ITERATIONS
-    if dim < _LEAST_TRIED or window * n_channels <= dim or not worth_it:
-        return walk, None
-    _tell(progress, f"comparing {dim} and {dim + 1} coordinates")
-    settings = dataclasses.replace(
-        settings, max_iterations=_TRIAL_ITERATIONS, max_seconds=_TRIAL_SHARE * settings.max_seconds, gauge_at=()
-    )
-    trials: list[tuple[float, _Walk, list[Position]]] = []
-    for n in (dim, dim + 1):
-        more = {"latent_dim": n, "n_components": max(config.n_components, n)}
-        tried = dataclasses.replace(walk, config=Config(config.model_copy(update=more), walk.config.fit))
-        model = _start(tried)
-        segments, validation = _segments(tried, model.encoder.lead)
-        check_training(tried.config.model, tried.config.fit, segments.length)
-        at: list[Position] = []
-        try:
-            _, history = train(model, segments, validation, settings, checkpoint=at.append)
-        except TrainingError:  # what cannot be trained is not chosen; with the suggestion, training will say why
-            continue
-        trials.append((history.best_score, tried, at))
-        if history.status in STOPPED:
-            _, first, at = trials[0]
-            if not at:  # nothing has been learned yet
-                raise Terminated if history.status == "terminated" else KeyboardInterrupt
-            return first, _Stopped(at[-1], history.status)
-        if history.status == "max_minutes":
-            return walk, None  # too early to tell
-    return max(trials, key=lambda t: t[0])[1] if len(trials) == 2 else walk, None
+def _announce(walk: _Walk, progress: Progress | None) -> None:
+    """What a user may want to act on before training, once nothing is left that would be refused."""
+    warn_of_concerns(walk.series, stacklevel=3)
+    _tell(progress, walk.choice.reason())
 
 
 def _start(walk: _Walk) -> LatentSDE:
@@ -221,24 +164,20 @@ def _start(walk: _Walk) -> LatentSDE:
 
 def _learn(
     walk: _Walk,
-    start: LatentSDE | Position | _Stopped,
+    start: LatentSDE | Position,
     progress: Progress | None,
     watch: Watch | None = None,
     folder: RunFolder | None = None,
 ) -> FitResult:
     fit = walk.config.fit
-    at = start.position if isinstance(start, _Stopped) else start
-    segments, validation = _segments(walk, (at.best if isinstance(at, Position) else at).encoder.lead)
+    segments, validation = _segments(walk, (start.best if isinstance(start, Position) else start).encoder.lead)
     check_training(walk.config.model, fit, segments.length, likelihood_of=_CALIBRATION_SAMPLES)
     commit = None if folder is None else folder.commit
-    if isinstance(start, _Stopped):
-        trained, history = start.keep(commit)
-    else:
-        trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
+    batch = as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1)))
+    trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
     if fit.calibrate and history.status not in STOPPED:  # who stops training wants it back soon
         _tell(progress, "calibrating")
         held_out = None if validation is None else as_segment(validation)
-        batch = as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1)))
         try:
             with termination_raised():
                 trained = calibrate(
@@ -250,6 +189,7 @@ def _learn(
                 )
         except (KeyboardInterrupt, Terminated) as error:  # it takes minutes, and what was trained is worth keeping
             history.status = "terminated" if isinstance(error, Terminated) else "interrupted"
+    trained = bounded(trained, batch)
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))

@@ -18,10 +18,10 @@ from lamperti.data.series import Series
 
 LEAST_DIMENSION = 2  # of a model whose dimension was left to the data
 _WINDOW_PER_E_FOLD = 2.5
-_SHORTEST_WINDOW, _LONGEST_WINDOW = 5, 64
+_SHORTEST_WINDOW, LONGEST_WINDOW = 5, 64
 _N_LIBRARY, _N_REFERENCE, _N_NEIGHBOURS, _N_SEARCHED = 8_000, 4_000, 10, 60
 _ENOUGH_DELAYS, _ENOUGH_COMPONENTS, _NEGLIGIBLE = 1.25, 1.43, 0.0005
-_LEAST_SD = 1e-2  # of a component that is whitened, in sds of the first
+LEAST_SD = 1e-2  # of a component that is whitened, in sds of the first
 _N_FORESEEN = 4  # components of the next window that are predicted
 
 
@@ -29,7 +29,7 @@ def window_length(series_list: Sequence[Series | np.ndarray]) -> int:
     """Samples of the delay window: 2.5 e-folding times of the autocorrelation, from 5 to 64, and never more
     than a third of a typical series (nor less than 2). Half of all samples are in series as long as the typical
     one, or longer: a few scraps among long recordings do not shorten the window."""
-    wanted = int(np.clip(round(_WINDOW_PER_E_FOLD * e_folding_time(series_list)), _SHORTEST_WINDOW, _LONGEST_WINDOW))
+    wanted = int(np.clip(round(_WINDOW_PER_E_FOLD * e_folding_time(series_list)), _SHORTEST_WINDOW, LONGEST_WINDOW))
     lengths = np.sort([len(a) for a in channel_arrays(series_list)])[::-1]
     typical = int(lengths[np.searchsorted(np.cumsum(lengths), lengths.sum() / 2)])
     return max(min(wanted, typical // 3), 2)
@@ -94,7 +94,7 @@ class HankelBasis:
         sd = np.sqrt(np.maximum(eigenvalues[::-1][:n_components], 0.0))
         # Smooth data leave some directions empty. A window that is not quite like them (the start of a series, an
         # artefact) has something there, which whitening by their own sd would blow up to many times the signal.
-        return cls(mean, _fix_signs(components), np.maximum(sd, _LEAST_SD * max(sd[0], np.finfo(float).tiny)))
+        return cls(mean, _fix_signs(components), np.maximum(sd, LEAST_SD * max(sd[0], np.finfo(float).tiny)))
 
     def project(self, h: Float[np.ndarray, "*N V"]) -> Float[np.ndarray, "*N K"]:
         """Whitened scores: zero mean and, but for directions that the data hardly go in, unit variance over the data

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from lamperti._params import Positive
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.dynamics.mean import LinearMean
+from lamperti.dynamics.region import PULL, Region, pulled
 from lamperti.dynamics.transition import GPTransition
 from lamperti.interfaces import AbstractKernel
 from lamperti.kernels import Mapped
@@ -35,9 +36,15 @@ class DriftDraws(eqx.Module):
     w: Float[Array, "S D M"]
     mean: LinearMean
     diffusion: Float[Array, "S D"]
+    region: Region | None = None
 
     def __call__(self, x: Float[Array, "S D"]) -> Float[Array, "S D"]:
-        """The s-th function at the s-th point."""
+        """The s-th function at the s-th point; outside the region of the data, that of its border with a pull back."""
+        border, beyond = pulled(self.region, x)
+        inside = self._inside(border)
+        return inside if self.region is None else inside - PULL * beyond
+
+    def _inside(self, x: Float[Array, "S D"]) -> Float[Array, "S D"]:
         grams = [kernel.gram(x, self.Z) for kernel in self.kernels]
         if len(grams) == 1:
             return self.mean(x) + jnp.einsum("sdm,sm->sd", self.w, grams[0])
@@ -62,6 +69,8 @@ class SparseGPDynamics(eqx.Module):
     jitter: Scalar
     axes: Float[Array, "D D"]
     diffusion_step: DiffusionStep = eqx.field(static=True, default="scale-free")
+    region: Region | None = None
+    """Where the data went; outside of it the drift pulls back. None while training, and for data with a trend."""
 
     @property
     def dim(self) -> int:
@@ -135,6 +144,7 @@ class SparseGPDynamics(eqx.Module):
             whitener=jnp.stack([f.chol_inv for f in factors]),
             precision=q.mean_precision,
             log_precision=q.mean_log_precision,
+            region=self.region,
         )
 
     def kl(self, w: Weights | None = None) -> Scalar:
@@ -168,7 +178,7 @@ class SparseGPDynamics(eqx.Module):
     def _functions(self, v: Float[Array, "S D M"], diffusion: Float[Array, "S D"]) -> DriftDraws:
         to_inputs = self._per_coordinate([f.chol_inv.T for f in self.factors()])
         w = self.amplitude[:, None] * jnp.einsum("dij,sdj->sdi", to_inputs, v)
-        return DriftDraws(self.mapped_kernels, self.Z, w, self.mean, diffusion)
+        return DriftDraws(self.mapped_kernels, self.Z, w, self.mean, diffusion, self.region)
 
     def _per_coordinate(self, items: list[Array]) -> Float[Array, "D M M"]:
         stacked = jnp.stack(items)

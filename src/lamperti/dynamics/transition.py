@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from lamperti._errors import CapabilityError
 from lamperti._typing import Array, Float, Scalar
 from lamperti.dynamics.mean import LinearMean
+from lamperti.dynamics.region import PULL, Region, pulled, shrunk
 from lamperti.interfaces import AbstractKernel, AbstractTransition, AffineStep, Pusher
 from lamperti.kernels.expectations import prepare, require_expectations
 from lamperti.math import small
@@ -30,10 +31,14 @@ class GPTransition(AbstractTransition):
     whitener: Float[Array, "G M M"]
     precision: Float[Array, " D"]
     log_precision: Float[Array, " D"]
+    region: Region | None = None
+    """Set when training is done; the closed form of `pusher` does not see it."""
 
     def drift(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
         """Mean drift."""
-        return self._drifts(x[None])[0][0]
+        border, beyond = pulled(self.region, x)
+        inside = self._drifts(border[None])[0][0]
+        return inside if self.region is None else inside - PULL * beyond
 
     def drift_variance(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
         """Variance of the drift, in units of the diffusion: P + A Sigma A'."""
@@ -43,22 +48,24 @@ class GPTransition(AbstractTransition):
         return self.amplitude**2 * prior - jnp.einsum("di,dij,dj->d", k, self.quad, k)
 
     def mean(self, x: Float[Array, " D"], dt: Scalar) -> Float[Array, " D"]:
-        return x + dt * self.drift(x)
+        if self.region is None:
+            return x + dt * self.drift(x)
+        border, beyond = pulled(self.region, x)
+        return border + dt * self._drifts(border[None])[0][0] + shrunk(beyond, dt)
 
     def variance(self, dt: Scalar) -> Float[Array, " D"]:
         return dt / self.precision
 
     def linearise(self, x: Float[Array, " D"], dt: Scalar) -> AffineStep:
-        def drift_twice(point: Float[Array, " D"]):
-            f = self.drift(point)
-            return f, f
+        def mean_twice(point: Float[Array, " D"]):
+            m = self.mean(point, dt)
+            return m, m
 
-        jacobian, f = jax.jacfwd(drift_twice, has_aux=True)(x)
-        F = jnp.eye(x.shape[0]) + dt * jacobian
-        return AffineStep(F, x + dt * f - small.matvec(F, x), jnp.diag(dt / self.precision))
+        F, m = jax.jacfwd(mean_twice, has_aux=True)(x)
+        return AffineStep(F, m - small.matvec(F, x), jnp.diag(dt / self.precision))
 
     def expected_log_density(self, x: Float[Array, " D"], x_next: Float[Array, " D"], dt: Scalar) -> Scalar:
-        residual = x_next - x - dt * self.drift(x)
+        residual = x_next - self.mean(x, dt)
         terms = (
             self.log_precision - LOG_2PI - jnp.log(dt) - self.precision * residual**2 / dt - dt * self.drift_variance(x)
         )

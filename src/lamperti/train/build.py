@@ -1,6 +1,5 @@
 """From standardised series and a configuration to a model that is ready to train, and how."""
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,8 +13,8 @@ from lamperti._errors import ConfigError
 from lamperti._params import positive
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.config import FitConfig, ModelConfig
+from lamperti.data.coordinates import Choice, choose_start
 from lamperti.data.correlation import first_minimum_lag
-from lamperti.data.delay import LEAST_DIMENSION, suggest_dimension, window_length
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.initial import standard_initial
 from lamperti.dynamics.mean import LinearMean, zero_mean
@@ -33,24 +32,26 @@ from lamperti.train.schedule import Schedule
 from lamperti.train.step import LearningRates
 
 
-def choose(config: ModelConfig, tracks: Sequence[Track]) -> ModelConfig:
-    """Fill in what the user left to the data: latent dimension, window, lag."""
+def choose(config: ModelConfig, tracks: Sequence[Track]) -> tuple[ModelConfig, Choice]:
+    """Fill in what the user left to the data: latent dimension, window, coordinates, lag; and why."""
     arrays = [interpolate(t) for t in tracks]
-    lag = config.lag or first_minimum_lag(arrays).lag
     n_channels = arrays[0].shape[1]
-    window = config.window or window_length(arrays)
-    dim = config.latent_dim or max(suggest_dimension(arrays, window), LEAST_DIMENSION)
-    window = config.window or max(window, math.ceil(dim / n_channels))
-    most = window * n_channels
-    if config.latent_dim is None:
-        dim = min(dim, most)
-    if most < dim:
+    if config.latent_dim and config.window and config.window * n_channels < config.latent_dim:
         raise ConfigError(
-            f"latent_dim is {dim}, but a window of {window} samples has only {most} components. "
-            "Use a longer window or a smaller latent_dim."
+            f"latent_dim is {config.latent_dim}, but a window of {config.window} samples has only "
+            f"{config.window * n_channels} components. Use a longer window or a smaller latent_dim."
         )
-    n_components = min(max(config.n_components, dim), most)
-    return config.model_copy(update={"latent_dim": dim, "window": window, "lag": lag, "n_components": n_components})
+    lag = config.lag or first_minimum_lag(arrays).lag
+    choice = choose_start(arrays, dimension=config.latent_dim, window=config.window, coordinates=config.coordinates)
+    n_components = min(max(config.n_components, choice.dimension), choice.window * n_channels)
+    chosen = {
+        "latent_dim": choice.dimension,
+        "window": choice.window,
+        "coordinates": choice.coordinates,
+        "lag": lag,
+        "n_components": n_components,
+    }
+    return config.model_copy(update=chosen), choice
 
 
 def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> LatentSDE:
@@ -61,7 +62,14 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
         raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
     # First, because an unknown name and parts that do not go together are cheap to refuse.
     skeleton(config, tracks[0].y.shape[1]).check()
-    picture = start.linear_picture(tracks, dim=dim, window=window, n_components=config.n_components, rng=rng)
+    picture = start.linear_picture(
+        tracks,
+        dim=dim,
+        window=window,
+        n_components=config.n_components,
+        coordinates=config.coordinates or "components",
+        rng=rng,
+    )
     Z = start.inducing_inputs(picture.x, config.n_inducing, config.inducing, rng)
     share = sum(len(t.dt) for t in tracks) / len(picture.x)
     return _assemble(config, jax.tree.map(to_jax, picture), to_jax(Z), jnp.asarray(share), key=jax.random.key(seed))

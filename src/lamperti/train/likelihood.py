@@ -53,6 +53,12 @@ def state_covariance(model: LatentSDE, batch: Segment, Q: Float[Array, "D D"]) -
     return jnp.einsum("bt,btij->ij", counts, marginals.cov + away[..., :, None] * away[..., None, :]) / n
 
 
+def state_means(model: LatentSDE, batch: Segment) -> tuple[Float[Array, "B T D"], Bool[Array, "B T"]]:
+    """Smoothed means of all states of all segments, and which of them belong to the data."""
+    chains = _chains(model, batch)
+    return jax.vmap(lambda chain: chain.marginals().mean)(chains), chains.valid
+
+
 def _chains(
     model: LatentSDE, batch: Segment, Q: Float[Array, "D D"] | None = None, w: Weights | None = None
 ) -> GaussianChain:

@@ -21,7 +21,9 @@ from scipy.cluster.vq import kmeans2
 from lamperti._errors import SeriesError
 from lamperti._params import positive
 from lamperti._typing import Array, Bool, Float, Scalar
+from lamperti.data.coordinates import Coordinates
 from lamperti.data.delay import HankelBasis, hankel
+from lamperti.data.predictive import horizons, predictive_directions, windows_and_futures
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.initial import InitialState
 from lamperti.dynamics.mean import LinearMean, zero_mean
@@ -56,9 +58,15 @@ class LinearPicture(NamedTuple):
 
 
 def linear_picture(
-    tracks: Sequence[Track], *, dim: int, window: int, n_components: int, rng: np.random.Generator
+    tracks: Sequence[Track],
+    *,
+    dim: int,
+    window: int,
+    n_components: int,
+    coordinates: Coordinates = "components",
+    rng: np.random.Generator,
 ) -> LinearPicture:
-    """Embed all series by Hankel windows and principal components."""
+    """Embed all series by Hankel windows: principal components, or the functions of a window that predict best."""
     filled = [interpolate(t) for t in tracks]
     long = [i for i, y in enumerate(filled) if len(y) > window]
     if not long:
@@ -67,6 +75,8 @@ def linear_picture(
             f"Pass a series of at least {window + 1} samples, or a shorter window."
         )
     basis = HankelBasis.from_series([filled[i] for i in long], window, n_components, rng)
+    if coordinates == "predictive":
+        basis = _predictive(basis, [filled[i] for i in long], window, dim, rng)
     parts = []
     for i in long:
         x = basis.project(hankel(filled[i], window))[:, :dim]
@@ -77,6 +87,20 @@ def linear_picture(
         keep = np.sort(rng.choice(len(x), _MAX_POINTS, replace=False))
         x, dx, dt, y, mask = x[keep], dx[keep], dt[keep], y[keep], mask[keep]
     return LinearPicture(basis.mean, basis.components / basis.sd[:, None], x, dx, dt, y, mask, roughness(tracks))
+
+
+def _predictive(
+    basis: HankelBasis, y: list[Float[np.ndarray, "_ P"]], window: int, dim: int, rng: np.random.Generator
+) -> HankelBasis:
+    """The basis with its first rows those that predict; the network goes on to see principal components besides."""
+    shortest = min(window, max(map(len, y)) - window)  # samples ahead of a window that the longest series has
+    past, future = windows_and_futures(y, window, horizons(shortest), rng)
+    if len(past) <= dim:
+        return basis
+    _, B = predictive_directions(past, future, dim)
+    rest = basis.n_components - len(B)
+    components = np.concatenate([B, basis.components[:rest]])
+    return HankelBasis(basis.mean, components, np.concatenate([np.ones(len(B)), basis.sd[:rest]]))
 
 
 def start_skip(picture: LinearPicture, dim: int, window: int) -> HankelSkip:

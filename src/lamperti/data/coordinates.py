@@ -1,0 +1,250 @@
+"""Which window, which functions of it and how many: how well each start predicts what follows, by cross-validation.
+
+Notation   x: d coordinates of a window [n, d]      f: the samples at some horizons after it [n, G]
+           features of x: x itself, 1, and random Fourier features of a squared-exponential kernel [n, F]
+           folds: stretches of the data, each predicted by a ridge regression on all that shares no sample with it
+
+A model of d coordinates can tell no more of the future than its coordinates hold. How much that is, a regression of the
+future on them says within seconds, without any training: it ranks starts, which short trainings then compare.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from lamperti._typing import Float, Int
+from lamperti.data.delay import LONGEST_WINDOW, hankel, window_length
+from lamperti.data.predictive import horizons, predictive_directions, principal_directions
+
+Coordinates = Literal["components", "predictive"]
+KINDS: tuple[Coordinates, ...] = ("predictive", "components")
+MOST_DIMENSIONS = 6  # that are compared; each more costs training time, and a user can ask for up to 12
+_USUAL_DIMENSION = 2  # where the data cannot tell
+_NEGLIGIBLE = 0.03  # of the error: a difference that nobody would notice
+_ALIKE = 0.01  # of the error, up to which the shorter window is taken
+_SHORTEST = 3
+_WINDOWS = 6  # that the longest series must hold
+_WIDEST = 1_500  # samples times channels of a window
+_MAX_ROWS = 3_000
+_LEAST_ROWS = 40
+_N_FOLDS, _N_BLOCKS = 4, 12
+_N_FEATURES = 120
+_LENGTHSCALE = 1.5  # for two coordinates, growing as the root of their number: as the distance of two states does
+_RIDGES = 10.0 ** np.arange(-7, 2)
+_MOST = 4.0  # squared error, in units of the variance: one is what knowing nothing costs
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A start that training could have, and what it leaves unpredicted of data that it was not fitted to."""
+
+    dimension: int
+    window: int
+    coordinates: Coordinates
+    squares: Float[np.ndarray, "B G"]
+    """Mean squared errors, in units of the variance, by stretch of the data and horizon."""
+
+    @property
+    def error(self) -> float:
+        """Root mean square over the data, averaged over horizons: 0 is perfect, 1 what the mean of the data leaves."""
+        return float(_rms(self.squares))
+
+    @property
+    def se(self) -> float:
+        """Standard error of ``error``, by leaving out one stretch after the other."""
+        return _jackknife(_left_out(self.squares))
+
+    def behind(self, other: "Candidate") -> tuple[float, float]:
+        """By how much it is worse than another, with the standard error of that."""
+        return self.error - other.error, _jackknife(_left_out(self.squares) - _left_out(other.squares))
+
+    def clearly_behind(self, other: "Candidate") -> bool:
+        """Worse by more than a standard error, and by more than anyone would notice."""
+        gap, se = self.behind(other)
+        return gap > max(se, _NEGLIGIBLE * other.error)
+
+
+def _rms(squares: Float[np.ndarray, "B G"]) -> float:
+    return float(np.sqrt(squares.mean(axis=0)).mean())
+
+
+def _left_out(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " B"]:
+    n = len(squares)
+    return np.array([_rms(np.delete(squares, i, axis=0)) for i in range(n)]) if n > 1 else np.full(1, np.inf)
+
+
+def _jackknife(values: Float[np.ndarray, " B"]) -> float:
+    n = len(values)
+    return float(np.sqrt((n - 1) / n * np.sum((values - values.mean()) ** 2))) if n > 1 else np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The start that is taken, and the best of each dimension that it was compared with (none: too little data)."""
+
+    dimension: int
+    window: int
+    coordinates: Coordinates
+    curve: tuple[Candidate, ...] = ()
+
+    def reason(self) -> str:
+        """Why, in a sentence."""
+        if not self.curve:
+            return f"{_many(self.dimension)}: the data is too short to compare dimensions."
+        errors = ", ".join(f"{one.dimension}: {one.error:.3f}" for one in self.curve)
+        if len(self.curve) == 1:
+            return f"{_many(self.dimension)} as asked for; they leave {errors.split()[1]} of the sd unpredicted."
+        best = min(self.curve, key=lambda one: one.error)
+        why = (
+            "they predict held-out data best"
+            if best.dimension == self.dimension
+            else (f"the fewest that predict held-out data about as well as the best ({best.dimension})")
+        )
+        end = " More than were compared may be better." if self.dimension == self.curve[-1].dimension else ""
+        return f"{_many(self.dimension)}: {why}. Error in sds of the data by dimension: {errors}.{end}"
+
+
+def _many(n: int) -> str:
+    return "1 latent coordinate" if n == 1 else f"{n} latent coordinates"
+
+
+def choose_start(
+    arrays: Sequence[Float[np.ndarray, "_ P"]],
+    *,
+    dimension: int | None = None,
+    window: int | None = None,
+    coordinates: Coordinates | None = None,
+) -> Choice:
+    """The smallest dimension that is not clearly behind the best in predicting data that it was not fitted to, with the
+    shortest window and the coordinates that suit it. What is given is kept."""
+    usual = window_length(arrays)
+    longest, n_channels = max(map(len, arrays)), arrays[0].shape[1]
+    offered = sorted({usual // 2, usual, 2 * usual, 4 * usual})
+    windows = [w for w in offered if _SHORTEST <= w <= LONGEST_WINDOW and _WINDOWS * w <= longest]
+    windows = [w for w in windows if w * n_channels <= _WIDEST] or [usual]
+    windows = [window] if window else windows
+    dimensions = [dimension] if dimension else list(range(1, MOST_DIMENSIONS + 1))
+    found = candidates(arrays, windows, dimensions, (coordinates,) if coordinates else KINDS)
+    if not found:
+        dim = dimension or min(_USUAL_DIMENSION, (window or usual) * n_channels)
+        at_least = -(-dim // n_channels)
+        return Choice(dim, window or max(usual, at_least), coordinates or "components")
+    best = min(found, key=lambda one: one.error)
+    chosen = min((one for one in found if not one.clearly_behind(best)), key=lambda one: (one.dimension, one.error))
+    alike = [one for one in found if one.dimension == chosen.dimension and one.error <= (1 + _ALIKE) * chosen.error]
+    chosen = min(alike, key=lambda one: (one.window, one.error))
+    by_dimension = {one.dimension: one for one in sorted(found, key=lambda one: -one.error)}
+    curve = tuple(by_dimension[d] for d in sorted(by_dimension))
+    return Choice(chosen.dimension, chosen.window, chosen.coordinates, curve)
+
+
+def candidates(
+    arrays: Sequence[Float[np.ndarray, "_ P"]],
+    windows: Sequence[int],
+    dimensions: Sequence[int],
+    kinds: Sequence[Coordinates] = KINDS,
+) -> list[Candidate]:
+    """All starts, each scored on the same samples; none where there is too little data to tell."""
+    ahead = horizons(max(windows))
+    rows = _Rows.of(arrays, max(windows), ahead)
+    if len(rows.future) < _LEAST_ROWS:
+        return []
+    found = []
+    for window in windows:
+        past = rows.past[:, -window * arrays[0].shape[1] :]
+        for kind in kinds:
+            found += _scored(past, rows, window, [d for d in dimensions if d <= past.shape[1]], kind)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Windows and what follows them, with the fold of each and the sample at which it begins."""
+
+    past: Float[np.ndarray, "n V"]
+    future: Float[np.ndarray, "n G"]
+    begins: Int[np.ndarray, " n"]
+    span: int
+
+    @classmethod
+    def of(cls, arrays: Sequence[np.ndarray], window: int, ahead: Int[np.ndarray, " F"]) -> "_Rows":
+        n_channels, span = arrays[0].shape[1], window + int(ahead[-1])
+        parts, begins, offset = [np.empty((0, span * n_channels))], [np.empty(0, dtype=int)], 0
+        for y in arrays:
+            if len(y) >= span:
+                h = hankel(y, span)
+                whole = np.flatnonzero(np.isfinite(h).all(axis=1))
+                parts.append(h[whole])
+                begins.append(offset + whole)
+            offset += len(y) + span  # windows of two series share nothing
+        h, begin = np.concatenate(parts), np.concatenate(begins)
+        keep = np.unique(np.linspace(0, len(h) - 1, min(len(h), _MAX_ROWS)).round().astype(int)) if len(h) else []
+        h, begin = h[keep], begin[keep]
+        later = ((window - 1 + ahead)[:, None] * n_channels + np.arange(n_channels)).ravel()
+        future = h[:, later]
+        scale = future.std(axis=0) + np.finfo(float).tiny
+        return cls(h[:, : window * n_channels], (future - future.mean(axis=0)) / scale, begin, span)
+
+    def folds(self) -> list[tuple[Int[np.ndarray, " a"], Int[np.ndarray, " b"]]]:
+        """Rows to predict, and rows that share no sample with them."""
+        found = []
+        for asked in np.array_split(np.arange(len(self.begins)), _N_FOLDS):
+            first, last = self.begins[asked[0]] - self.span, self.begins[asked[-1]] + self.span
+            apart = np.flatnonzero((self.begins <= first) | (self.begins >= last))
+            if len(apart) >= _LEAST_ROWS // 2:
+                found.append((asked, apart))
+        return found
+
+
+def _scored(
+    past: Float[np.ndarray, "n V"], rows: _Rows, window: int, dimensions: Sequence[int], kind: Coordinates
+) -> list[Candidate]:
+    errors: dict[int, list[np.ndarray]] = {d: [] for d in dimensions}
+    most = max(dimensions, default=0)
+    for asked, apart in rows.folds() if most else []:
+        if kind == "predictive":
+            mean, B = predictive_directions(past[apart], rows.future[apart], most)
+        else:
+            mean, B = principal_directions(past[apart], most)
+        known, unseen = (past[apart] - mean) @ B.T, (past[asked] - mean) @ B.T
+        for d in dimensions:
+            features = _features(min(d, len(B)))
+            errors[d].append(
+                _ridge_errors(features(known[:, :d]), rows.future[apart], features(unseen[:, :d]), rows.future[asked])
+            )
+    found = []
+    for d in dimensions:
+        if errors[d]:
+            # The ridge that does best over all folds; by row, then by stretch.
+            by_row = np.concatenate(errors[d], axis=1)
+            best = by_row[int(np.argmin(by_row.mean(axis=(1, 2))))]
+            blocks = np.array_split(best, min(_N_BLOCKS, len(best)))
+            found.append(Candidate(d, window, kind, np.stack([block.mean(axis=0) for block in blocks])))
+    return found
+
+
+def _ridge_errors(
+    A: Float[np.ndarray, "n F"],
+    b: Float[np.ndarray, "n G"],
+    Z: Float[np.ndarray, "m F"],
+    truth: Float[np.ndarray, "m G"],
+) -> Float[np.ndarray, "L m G"]:
+    """Squared error of every row at every horizon, for each ridge."""
+    values, V = np.linalg.eigh(A.T @ A / len(A))
+    at, onto = Z @ V, V.T @ (A.T @ b) / len(A)
+    wrong = [(at @ (onto / (np.maximum(values, 0.0) + ridge)[:, None]) - truth) ** 2 for ridge in _RIDGES]
+    return np.minimum(np.stack(wrong), _MOST)  # a few wild extrapolations must not outweigh all else
+
+
+def _features(d: int) -> Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, "n F"]]:
+    rng = np.random.default_rng(d)  # the answer must not depend on a seed
+    frequency = rng.standard_normal((d, _N_FEATURES)) / (_LENGTHSCALE * np.sqrt(d / 2))
+    phase = rng.uniform(0, 2 * np.pi, _N_FEATURES)
+
+    def of(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n F"]:
+        waves = 2.0 * np.sqrt(2.0 / _N_FEATURES) * np.cos(x @ frequency + phase)
+        return np.concatenate([np.ones((len(x), 1)), x, waves], axis=1)
+
+    return of
