@@ -39,8 +39,8 @@ def _from_1(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_3(content: dict[str, Any]) -> dict[str, Any]:
-    """Format 3 did not know what was trained on, nor of calendars."""
-    return content | {"trained_on": None, "clock": None}
+    """Format 3 did not know what was trained on, nor of calendars, and no drift of it pulled back."""
+    return content | {"trained_on": None, "clock": None, "bounded": False}
 
 
 _MIGRATIONS = {1: _from_1, 2: dict, 3: _from_3}  # of the header, format 3 changed nothing

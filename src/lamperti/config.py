@@ -92,6 +92,10 @@ class ModelConfig(_Config):
         description="what latent coordinates start from: principal components of a window, or the functions of it that "
         "predict best; chosen by held-out data when left out",
     )
+    bounded: bool | None = Field(
+        default=None,
+        description="pull paths back that leave the region of the data; when left out, wherever the data has no trend",
+    )
     encoder_sd: float = Field(default=0.5, gt=0, description="sd of the encoder's potentials at the start")
     n_components: int = Field(
         default=10, ge=1, description="principal components of the window that the network sees; at least latent_dim"

@@ -24,6 +24,7 @@ from lamperti.data.holding import hold_out
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
+from lamperti.data.stationarity import assess
 from lamperti.data.training_data import record_split
 from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.forecasting import smooth
@@ -147,6 +148,8 @@ def _prepare(series: list[Series], model: ModelConfig, fit: FitConfig) -> _Walk:
     scaler = Scaler.from_series(series)
     standard = tracks(series, scaler)
     config, choice = choose(model, standard)
+    if config.bounded is None:
+        config = config.model_copy(update={"bounded": assess(series).stationary})
     rng = np.random.default_rng(fit.seed)
     training, held_out = hold_out(standard, fit.validation_fraction, config.window or 1, rng)
     return _Walk(series, scaler, Config(config, fit), training, held_out, choice)
@@ -189,7 +192,7 @@ def _learn(
                 )
         except (KeyboardInterrupt, Terminated) as error:  # it takes minutes, and what was trained is worth keeping
             history.status = "terminated" if isinstance(error, Terminated) else "interrupted"
-    trained = bounded(trained, batch)
+    trained = bounded(trained, batch) if walk.config.model.bounded else trained
     states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))

@@ -34,6 +34,7 @@ from lamperti.data.training_data import TrainingData
 from lamperti.model import LatentSDE
 from lamperti.results import Config, FitResult
 from lamperti.train.arrays import Arrays, copied, filled, is_array, named, positive_definite
+from lamperti.train.bounded import blank_region, with_region
 from lamperti.train.build import skeleton
 from lamperti.train.history import History, pack_history, unpack_history
 
@@ -44,6 +45,7 @@ _MOST_SAID = 200  # characters of what is wrong with a header, which may be as l
 # What a sd, a variance or the parameter of a Gamma distribution is never but positive; parameters that are held as
 # logarithms come on top.
 _POSITIVE = {"scaler.scale", "model.dynamics.jitter", "model.emission.noise"}
+_POSITIVE |= {"model.dynamics.region.low", "model.dynamics.region.high"}
 _POSITIVE |= {f"model.dynamics.{part}.{name}" for part in ("q", "prior") for name in ("shape", "rate")}
 _LARGEST, _FURTHEST_STATE = 1e100, 1e6  # states are of the order of one; what is far beyond would overflow later
 _MOST_CHANNELS = 10_000
@@ -80,7 +82,7 @@ def write_model(result: FitResult, file: Path) -> None:
     """Write a model file, in the folder of a run too."""
     from lamperti import __version__  # not yet known when this module is imported
 
-    if _structure(result.model) != _structure(_skeleton(result.config.model, len(result.names), _is_real(result))):
+    if _structure(result.model) != _structure(_skeleton(result.config.model, len(result.names), **_form(result))):
         raise ModelFileError(
             "this model was put together by hand and does not follow its configuration, so it could not be rebuilt "
             "from a file. Save results of lamperti.fit, with the model as it was fitted."
@@ -100,7 +102,7 @@ def write_model(result: FitResult, file: Path) -> None:
         "time_unit": result.scaler.time_unit,
         "time_unit_name": result.time_unit,
         "clock": pack_clock(result.scaler),
-        "realised": _is_real(result),
+        **_form(result),
         "history": pack_history(result.history),
         "trained_on": None if result.trained_on is None else dataclasses.asdict(result.trained_on),
     }
@@ -139,7 +141,8 @@ def _read(file: Path) -> FitResult:
             content = migrated(content)
             config = Config(ModelConfig(**content["model"]), FitConfig(**content["fit"]))
             names = as_names(_texts(content["names"]), _number_of_channels(opened, content["names"]))
-            blank = _skeleton(config.model, len(names), _of_type(bool, content["realised"]))
+            form = {name: _of_type(bool, content[name]) for name in ("realised", "bounded")}
+            blank = _skeleton(config.model, len(names), **form)
             history = _history(content["history"])
             time_unit = float(_of_type((int, float), content["time_unit"]))
             clock = unpack_clock(content["clock"], time_unit, content["time_unit_name"])
@@ -277,14 +280,16 @@ def _file(path: str | os.PathLike) -> Path:
     return file / MODEL_NAME if file.is_dir() else file
 
 
-def _skeleton(config: ModelConfig, n_channels: int, realised: bool) -> LatentSDE:
+def _skeleton(config: ModelConfig, n_channels: int, *, realised: bool, bounded: bool) -> LatentSDE:
     blank = skeleton(config, n_channels)
+    blank = with_region(blank, blank_region(blank.latent_dim, n_channels)) if bounded else blank
     return eqx.filter_eval_shape(realise, blank) if realised else blank
 
 
-def _is_real(result: FitResult) -> bool:
-    """Whether the model's positive parameters are held as values already."""
-    return not isinstance(result.model.dynamics.amplitude, PositiveParam)
+def _form(result: FitResult) -> dict[str, bool]:
+    """Whether the model's positive parameters are held as values already, and whether its drift pulls back."""
+    dynamics = result.model.dynamics
+    return {"realised": not isinstance(dynamics.amplitude, PositiveParam), "bounded": dynamics.region is not None}
 
 
 def _structure(model: LatentSDE) -> Any:

@@ -5,6 +5,7 @@ Notation   x: smoothed means of the states of the training data [n, D]      y: i
 """
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from lamperti._compile import compiled, to_jax
@@ -34,9 +35,17 @@ def bounded(model: LatentSDE, batch: Segment) -> LatentSDE:
         np.asarray(model.emission.C),
         np.asarray(model.emission.c),
     )
-    if found is None:
-        return model
+    return model if found is None else with_region(model, found)
+
+
+def with_region(model: LatentSDE, found: Region) -> LatentSDE:
     return eqx.tree_at(lambda m: m.dynamics.region, model, found, is_leaf=lambda leaf: leaf is None)
+
+
+def blank_region(dim: int, n_channels: int) -> Region:
+    """Shapes without values."""
+    shapes = ((dim,), (dim, dim), (n_channels, dim), (n_channels,), (n_channels,))
+    return Region(*(jax.ShapeDtypeStruct(shape, float) for shape in shapes))
 
 
 def region(
