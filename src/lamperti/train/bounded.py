@@ -5,7 +5,7 @@ Notation   x: smoothed means of the states of the training data [n, D]      y: i
 """
 
 import equinox as eqx
-import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lamperti._compile import compiled, to_jax
@@ -44,8 +44,9 @@ def with_region(model: LatentSDE, found: Region) -> LatentSDE:
 
 def blank_region(dim: int, n_channels: int) -> Region:
     """Shapes without values."""
+    zeros = jnp.zeros
     shapes = ((dim,), (dim, dim), (n_channels, dim), (n_channels,), (n_channels,))
-    return Region(*(jax.ShapeDtypeStruct(shape, float) for shape in shapes))
+    return eqx.filter_eval_shape(lambda: Region(*(zeros(shape) for shape in shapes)))
 
 
 def region(
