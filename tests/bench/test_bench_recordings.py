@@ -144,7 +144,8 @@ def test_targets_of_the_stand_ins_ask_for_each_number():
     for words in ("stand-ins: share", "stand-ins: W1 of the values", "stand-ins: 90"):
         assert verdict(words, good) == "met", words
     assert verdict("stand-ins: share", made(0.5, names, escape_share=0.125)) == "missed"
-    assert verdict("stand-ins: W1 of the values", made(0.5, names[:1], **(fine | {"floor_ratio__values": 5.1}))) == "missed"
+    far = made(0.5, names[:1], **(fine | {"floor_ratio__values": 5.1}))
+    assert verdict("stand-ins: W1 of the values", far) == "missed"
     spikes = {"floor_ratio__peak__heights": 4.0, "floor_ratio__state__space": 9.8}
     assert verdict("stand-ins: W1 of peaks", made(0.5, names[:1], **spikes)) == "missed"
     assert verdict("stand-ins: W1 of peaks", good) == "not run"
