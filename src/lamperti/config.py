@@ -63,7 +63,7 @@ class ModelConfig(_Config):
     """What is learned. The defaults suit one noisy scalar channel."""
 
     latent_dim: int | None = Field(
-        default=None, ge=1, le=12, description="latent dimension; chosen from data and short trials when left out"
+        default=None, ge=1, le=12, description="latent dimension; by cross-validated predictions when left out"
     )
     kernel: str = Field(
         default="se",
@@ -128,8 +128,8 @@ class FitConfig(_Config):
     max_minutes: float | None = Field(
         default=None,
         gt=0,
-        description="stop (and anneal) by the clock as well; training only: compiling comes on top, trials of the "
-        "dimension (up to a fifth of it each) and calibration (up to two fifths)",
+        description="stop (and anneal) by the clock as well; training only: compiling comes on top, and the "
+        "likelihood fit (up to two fifths of it)",
     )
     batch_size: int = Field(default=16, ge=1, description="segments an iteration")
     segment_length: int = Field(default=100, ge=2, description="samples of a segment's chain")

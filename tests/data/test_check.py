@@ -12,7 +12,6 @@ from lamperti.data import (
     check,
     check_for_training,
     first_minimum_lag,
-    suggest_dimension,
     systems,
     window_length,
 )
@@ -45,7 +44,8 @@ def test_the_suggestion_is_that_of_the_data_in_any_unit():
     lag = first_minimum_lag(series)
     assert found is not None
     assert (found.lag, found.rule) == (lag.lag, lag.rule)
-    assert found.window == window_length(series) and found.dimension == suggest_dimension(series, found.window)
+    assert found.dimension == 3 and found.window in (window_length(series) // 2, window_length(series))
+    assert [one[0] for one in found.curve] == [1, 2, 3, 4, 5, 6] and "3 latent coordinates" in str(found)
 
 
 def _spoiled(kind):

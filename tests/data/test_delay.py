@@ -14,11 +14,10 @@ from lamperti.data import (
     first_minimum_lag,
     hankel,
     suggest_delays,
-    suggest_dimension,
     window_length,
 )
 from lamperti.data.correlation import mutual_information
-from lamperti.data.systems import excited_oscillator, lorenz, ornstein_uhlenbeck, rossler
+from lamperti.data.systems import lorenz, ornstein_uhlenbeck
 
 
 def autoregression(phi: float, n_series: int, length: int, seed: int = 0) -> list[np.ndarray]:
@@ -182,36 +181,3 @@ def test_lorenz_needs_three_delays_with_and_without_noise(observation_noise):
 
 def test_very_short_series_get_one_delay():
     assert suggest_delays([np.arange(6.0)], lag=3) == 1
-
-
-@pytest.mark.parametrize("observation_noise", [0.0, 0.1, 0.3])
-def test_the_dimension_of_known_systems_is_found_through_noise(observation_noise):
-    """Noise made the number of delays grow to 4 for the oscillator, and fall to 1 for Lorenz."""
-    for simulate, dt, expected in ((rossler, 0.2, 3), (excited_oscillator, 1.0, 2), (ornstein_uhlenbeck, 0.1, 2)):
-        series = simulate(60, 400, dt=dt, observation_noise=observation_noise, seed=1001).series
-        assert suggest_dimension(series, window_length(series)) == expected, simulate.__name__
-    # no linear function of a window is Lorenz' third coordinate, so a fourth of them may help
-    series = lorenz(60, 400, observation_noise=observation_noise, seed=1001).series
-    assert suggest_dimension(series, window_length(series)) in (3, 4)
-
-
-def test_every_channel_counts_for_the_dimension():
-    """Two circles that know nothing of each other, in two channels."""
-    rng = np.random.default_rng(0)
-    k = np.arange(300.0)
-    phases = rng.uniform(0, 2 * np.pi, (20, 2))
-    series = [np.stack([np.sin(k / 5 + a), np.sin(k / 7.3 + b)], axis=1) for a, b in phases]
-    assert suggest_dimension([s[:, :1] for s in series], 20) == 2
-    assert suggest_dimension(series, 20) == 4
-
-
-def test_short_or_gappy_series_get_one_dimension():
-    assert suggest_dimension([np.arange(6.0)], 3) == 1
-    gappy = np.where(np.arange(900) % 7 == 0, np.nan, np.sin(np.arange(900.0)))
-    assert suggest_dimension([gappy], 10) == 1
-
-
-def test_the_dimension_ignores_gaps_and_short_series_among_long_ones():
-    k = np.arange(1000.0)
-    series = [np.sin(k / 5), np.sin(k[:12] / 5), np.where((k > 300) & (k < 340), np.nan, np.sin(k / 5 + 1))]
-    assert suggest_dimension(series, 15) == 2

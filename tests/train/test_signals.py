@@ -8,7 +8,6 @@ import sys
 import threading
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -18,10 +17,7 @@ from lamperti import fitting
 from lamperti.cli import main
 from lamperti.data.writing import write_csv
 from lamperti.runs.commits import committed
-from lamperti.train.history import History
 from lamperti.train.interrupts import Terminated, termination_raised
-from lamperti.train.position import Position
-from lamperti.train.step import make_optimiser, start_state
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,36 +113,6 @@ def test_the_command_line_exits_with_143_in_the_likelihood_fit_and_keeps_the_mod
     assert main([*command, "--latent-dim", "2", "--config", str(tmp_path / "small.toml")]) == 143
     assert "Go on with: lamperti resume" in capsys.readouterr().out
     assert lp.load(tmp_path / "run").history.status == "terminated"
-
-
-@pytest.mark.parametrize("stopped_at", [0, 1])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_in_a_trial_of_dimensions_keeps_what_was_trained(
-    number, stopped_at, command, tmp_path, monkeypatch, capsys
-):
-    """A trial whose training is left out: it stands at iteration 40, or, the first of two, at its end."""
-    meaning = "terminated" if number == signal.SIGTERM else "interrupted"
-    trials = []
-
-    def train(model, segments, validation, settings, *, checkpoint):
-        history = History(records=list(fitted.result().history.records))
-        state = start_state(model, make_optimiser(settings.rates), key=jax.random.key(0))
-        checkpoint(Position(state, model, np.random.default_rng(0), history, iteration=40))
-        history.status = meaning if len(trials) == stopped_at else "max_iterations"
-        trials.append(model.latent_dim)
-        return model, history
-
-    monkeypatch.setattr(fitting, "train", train)
-    monkeypatch.setattr("lamperti.train.build.suggest_dimension", lambda *_: 3)
-    assert main(command) == (143 if number == signal.SIGTERM else 130)
-    assert "Go on with: lamperti resume" in capsys.readouterr().out
-    kept = lp.load(tmp_path / "run")
-    assert kept.history.status == meaning and kept.model.latent_dim == 3
-    assert len(trials) == stopped_at + 1
-    went_on = []
-    monkeypatch.setattr(fitting, "train", lambda start, *args: went_on.append(start) or (start.best, start.history))
-    lp.resume(tmp_path / "run")
-    assert went_on[0].iteration == 40 and went_on[0].history.status == "running"
 
 
 def test_sigterm_outside_training_exits_with_143_and_says_what_is_there(command, tmp_path, monkeypatch, capsys):

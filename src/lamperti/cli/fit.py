@@ -56,7 +56,7 @@ def fit(
         smoother: sigma-point, linearised, linearised-parallel, moment-matching or particle
         seed: of everything random
         max_iterations: stop after so many
-        max_minutes: stop training by the clock; compiling, trials, calibration and figures come on top
+        max_minutes: stop training by the clock; compiling, calibration and figures come on top
         batch_size: segments an iteration
         segment_length: samples of a segment
         learning_rate: Adam's, for the networks

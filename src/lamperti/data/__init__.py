@@ -8,7 +8,7 @@ from lamperti.data.correlation import (
     e_folding_time,
     first_minimum_lag,
 )
-from lamperti.data.delay import HankelBasis, hankel, suggest_delays, suggest_dimension, window_length
+from lamperti.data.delay import HankelBasis, hankel, suggest_delays, window_length
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
@@ -34,7 +34,6 @@ __all__ = [
     "read",
     "segment",
     "suggest_delays",
-    "suggest_dimension",
     "whole",
     "window_length",
 ]

@@ -22,7 +22,7 @@ Coordinates = Literal["components", "predictive"]
 KINDS: tuple[Coordinates, ...] = ("predictive", "components")
 MOST_DIMENSIONS = 6  # that are compared; each more costs training time, and a user can ask for up to 12
 _USUAL_DIMENSION = 2  # where the data cannot tell
-_NEGLIGIBLE = 0.03  # of the error: a difference that nobody would notice
+_NEGLIGIBLE, _NOTHING = 0.03, 0.01  # of the error, and of the data's sd: differences that nobody would notice
 _ALIKE = 0.01  # of the error, up to which the shorter window is taken
 _SHORTEST = 3
 _WINDOWS = 6  # that the longest series must hold
@@ -63,7 +63,7 @@ class Candidate:
     def clearly_behind(self, other: "Candidate") -> bool:
         """Worse by more than a standard error, and by more than anyone would notice."""
         gap, se = self.behind(other)
-        return gap > max(se, _NEGLIGIBLE * other.error)
+        return gap > max(se, _NEGLIGIBLE * other.error, _NOTHING)
 
 
 def _rms(squares: Float[np.ndarray, "B G"]) -> float:
@@ -89,6 +89,11 @@ class Choice:
     coordinates: Coordinates
     curve: tuple[Candidate, ...] = ()
 
+    @property
+    def at_the_end(self) -> bool:
+        """Whether the largest dimension that was compared was taken: more may be better."""
+        return len(self.curve) > 1 and self.dimension == self.curve[-1].dimension
+
     def reason(self) -> str:
         """Why, in a sentence."""
         if not self.curve:
@@ -102,7 +107,7 @@ class Choice:
             if best.dimension == self.dimension
             else (f"the fewest that predict held-out data about as well as the best ({best.dimension})")
         )
-        end = " More than were compared may be better." if self.dimension == self.curve[-1].dimension else ""
+        end = " More than were compared may be better." if self.at_the_end else ""
         return f"{_many(self.dimension)}: {why}. Error in sds of the data by dimension: {errors}.{end}"
 
 
@@ -123,14 +128,14 @@ def choose_start(
     longest, n_channels = max(map(len, arrays)), arrays[0].shape[1]
     offered = sorted({usual // 2, usual, 2 * usual, 4 * usual})
     windows = [w for w in offered if _SHORTEST <= w <= LONGEST_WINDOW and _WINDOWS * w <= longest]
-    windows = [w for w in windows if w * n_channels <= _WIDEST] or [usual]
+    least = -(-(dimension or 1) // n_channels)  # samples, of which a window has as many components as asked for
+    windows = [w for w in windows if w * n_channels <= _WIDEST and w >= least] or [max(usual, least)]
     windows = [window] if window else windows
     dimensions = [dimension] if dimension else list(range(1, MOST_DIMENSIONS + 1))
     found = candidates(arrays, windows, dimensions, (coordinates,) if coordinates else KINDS)
     if not found:
         dim = dimension or min(_USUAL_DIMENSION, (window or usual) * n_channels)
-        at_least = -(-dim // n_channels)
-        return Choice(dim, window or max(usual, at_least), coordinates or "components")
+        return Choice(dim, window or max(usual, least), coordinates or "components")
     best = min(found, key=lambda one: one.error)
     chosen = min((one for one in found if not one.clearly_behind(best)), key=lambda one: (one.dimension, one.error))
     alike = [one for one in found if one.dimension == chosen.dimension and one.error <= (1 + _ALIKE) * chosen.error]

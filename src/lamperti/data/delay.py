@@ -1,11 +1,11 @@
-"""Delay vectors: how long a window to take, how many coordinates to keep, and their principal components.
+"""Delay vectors: how long a window to take, how many delays predict best, and principal components of windows.
 
 Notation   y: one series [T, P]   W: window   h: delay vectors [T-W+1, W*P]
            row k of h is (y[k], y[k+1], ..., y[k+W-1]): oldest sample first, channels varying fastest
            components [K, W*P], sd [K]: leading eigenvectors and root eigenvalues of the covariance of h
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +16,11 @@ from lamperti._typing import Float, Int
 from lamperti.data.correlation import channel_arrays, e_folding_time
 from lamperti.data.series import Series
 
-LEAST_DIMENSION = 2  # of a model whose dimension was left to the data
 _WINDOW_PER_E_FOLD = 2.5
 _SHORTEST_WINDOW, LONGEST_WINDOW = 5, 64
 _N_LIBRARY, _N_REFERENCE, _N_NEIGHBOURS, _N_SEARCHED = 8_000, 4_000, 10, 60
-_ENOUGH_DELAYS, _ENOUGH_COMPONENTS, _NEGLIGIBLE = 1.25, 1.43, 0.0005
+_ENOUGH, _NEGLIGIBLE = 1.25, 0.0005
 LEAST_SD = 1e-2  # of a component that is whitened, in sds of the first
-_N_FORESEEN = 4  # components of the next window that are predicted
 
 
 def window_length(series_list: Sequence[Series | np.ndarray]) -> int:
@@ -110,40 +108,6 @@ def _fix_signs(components: Float[np.ndarray, "K V"]) -> Float[np.ndarray, "K V"]
     return components * signs[:, None]
 
 
-def suggest_dimension(series_list: Sequence[Series | np.ndarray], window: int, max_dim: int = 4) -> int:
-    """The number of principal components of a window that tell as much of the next window as more of them would.
-
-    With d components, the first few of the window that follows are predicted by the mean over the nearest neighbours
-    among the other windows. The answer is the smallest d whose squared error is at most 1.43 times the least (and
-    0.05 % of the variance). A window's components have its noise averaged out, so that more of them do not predict
-    better for that reason alone, as more delays would (`suggest_delays`). Series too short for two windows give 1.
-    """
-    arrays = channel_arrays(series_list)
-    # Where a window and the one after it fit; only so many of them are ever made, however long the data.
-    places = np.concatenate([_starts(i, len(a) - 2 * window + 1) for i, a in enumerate(arrays)])
-    rng = np.random.default_rng(0)  # the answer must not depend on a seed
-    places = places[rng.permutation(len(places))[:_N_LIBRARY]]
-    both = [arrays[i][k : k + 2 * window] for i, k in places]
-    whole = [n for n, y in enumerate(both) if np.isfinite(y).all()]
-    if len(whole) < 10 * _N_NEIGHBOURS:
-        return 1
-    past, future = ([half(both[n]) for n in whole] for half in (lambda y: y[:window], lambda y: y[window:]))
-    basis = HankelBasis.from_series(past, window, min(max_dim, past[0].size), rng)
-    points, ahead = (basis.project(np.stack([y.ravel() for y in part])) for part in (past, future))
-    targets, where = (basis.sd * ahead)[:, :_N_FORESEEN], places[whole]
-    return _fewest(
-        lambda d: _prediction_error(points[:, :d], targets, where, 2 * window),
-        targets,
-        basis.n_components,
-        _ENOUGH_COMPONENTS,
-    )
-
-
-def _starts(series: int, n: int) -> Int[np.ndarray, "n 2"]:
-    n = max(n, 0)
-    return np.stack([np.full(n, series), np.arange(n)], axis=1)
-
-
 def suggest_delays(series_list: Sequence[Series | np.ndarray], lag: int, max_dim: int = 8) -> int:
     """The number of delays that predict best: nearest-neighbour prediction in delay space, first channel.
 
@@ -160,15 +124,9 @@ def suggest_delays(series_list: Sequence[Series | np.ndarray], lag: int, max_dim
     points, targets, places = _delays_and_targets(arrays, lag, most)
     if len(points) < 10 * _N_NEIGHBOURS:
         return 1
-    return _fewest(
-        lambda d: _prediction_error(points[:, most - d :], targets, places, lag * most), targets, most, _ENOUGH_DELAYS
-    )
-
-
-def _fewest(error: Callable[[int], float], targets: Float[np.ndarray, "K F"], most: int, enough: float) -> int:
-    """The smallest d up to ``most`` whose error is at most ``enough`` times the least, or differs negligibly."""
-    errors = np.array([error(d) for d in range(1, most + 1)])
-    return int(np.argmax(errors <= enough * errors.min() + _NEGLIGIBLE * targets.var(axis=0).mean())) + 1
+    tried = range(1, most + 1)
+    errors = np.array([_prediction_error(points[:, most - d :], targets, places, lag * most) for d in tried])
+    return int(np.argmax(errors <= _ENOUGH * errors.min() + _NEGLIGIBLE * targets.var(axis=0).mean())) + 1
 
 
 def _delays_and_targets(

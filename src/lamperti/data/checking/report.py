@@ -27,8 +27,8 @@ from lamperti.data.checking.problems import (
     spread,
 )
 from lamperti.data.checking.sampling import Sampling, describe_sampling
+from lamperti.data.coordinates import choose_start
 from lamperti.data.correlation import first_minimum_lag
-from lamperti.data.delay import LEAST_DIMENSION, suggest_dimension, window_length
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
@@ -70,19 +70,21 @@ class ChannelSummary:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Delay (samples) and the rule that gave it, embedding dimension, and window of the encoder (samples).
+    """Delay (samples) and the rule that gave it, latent dimension, window of the encoder (samples), and why.
 
-    `fit` starts from the same numbers. The dimension is a first guess, which `fit` compares with others.
+    `fit` takes the same dimension and window, by the same rule. ``curve``: of each dimension that was compared, the
+    error of cross-validated predictions in sds of the data, and its standard error.
     """
 
     lag: int
     rule: str
     dimension: int
     window: int
+    reason: str
+    curve: tuple[tuple[int, float, float], ...]
 
     def __str__(self) -> str:
-        guess = f"dimension {self.dimension} (a first guess, which fit compares with others)"
-        return f"lag {self.lag} ({self.rule}), {guess}, window {self.window} samples"
+        return f"lag {self.lag} ({self.rule}), window {self.window} samples, {self.reason}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -267,11 +269,9 @@ def _suggest(series: list[Series], channels: list[int]) -> Suggestion | None:
     if max(one.length for one in kept) < 10 or not _varying(kept).all():
         return None  # a channel may vary only beyond the part that was looked at
     arrays = [interpolate(track) for track in tracks(kept, Scaler.from_series(kept))]
-    lag = first_minimum_lag(arrays)
-    window = window_length(arrays)
-    dimension = max(suggest_dimension(arrays, window), LEAST_DIMENSION)
-    window = max(window, math.ceil(dimension / len(channels)))
-    return Suggestion(lag.lag, lag.rule, dimension, window)
+    lag, choice = first_minimum_lag(arrays), choose_start(arrays)
+    curve = tuple((one.dimension, one.error, one.se) for one in choice.curve)
+    return Suggestion(lag.lag, lag.rule, choice.dimension, choice.window, choice.reason(), curve)
 
 
 def _summary(series: Series, i: int) -> SeriesSummary:
