@@ -1,6 +1,6 @@
 """How often does `lamperti.data.stationarity.assess` call records of known processes stationary?
 
-    python benchmarks/stationarity.py [--records 200] [--out benchmarks/results]
+    python benchmarks/stationarity.py [--records 100] [--out benchmarks/results]
 
 One row a process: whether it has a law that stays on the scale of the record, and the share of simulated records that
 were called stationary. Lengths are 30 to 4000 samples; "record" is the length of the record. A single path of a
@@ -164,7 +164,7 @@ def _ends_outside(rng: Rng) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--records", type=int, default=200, help="simulated records of each process")
+    parser.add_argument("--records", type=int, default=100, help="simulated records of each process")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     given = parser.parse_args()
     found = study(given.records)
