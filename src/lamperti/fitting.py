@@ -91,13 +91,15 @@ def fit(
     walk = _prepare(as_series_list(data), model, fit)
     if run is None:
         start = _start(walk)
-        _announce(walk, progress)
+        warn_of_concerns(walk.series, stacklevel=3)  # once nothing is left that would be refused
+        _tell(progress, walk.choice.reason())
         result = _learn(walk, start, progress, watch)
     else:
         with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
             start = _start(walk)
             folder.begin(walk.config, walk.series, start, origin)
-            _announce(walk, progress)
+            warn_of_concerns(walk.series, stacklevel=3)
+            _tell(progress, walk.choice.reason())
             result = _learn(walk, start, progress, watch, folder)
     pass_on(result.history.status)
     return result
@@ -153,12 +155,6 @@ def _prepare(series: list[Series], model: ModelConfig, fit: FitConfig) -> _Walk:
     rng = np.random.default_rng(fit.seed)
     training, held_out = hold_out(standard, fit.validation_fraction, config.window or 1, rng)
     return _Walk(series, scaler, Config(config, fit), training, held_out, choice)
-
-
-def _announce(walk: _Walk, progress: Progress | None) -> None:
-    """What a user may want to act on before training, once nothing is left that would be refused."""
-    warn_of_concerns(walk.series, stacklevel=3)
-    _tell(progress, walk.choice.reason())
 
 
 def _start(walk: _Walk) -> LatentSDE:

@@ -13,8 +13,8 @@ from lamperti.data import (
     check_for_training,
     first_minimum_lag,
     systems,
-    window_length,
 )
+from lamperti.data.coordinates import choose_start
 from lamperti.data.matching import match_channels, warn_if_far
 from lamperti.data.scaling import Scaler
 
@@ -44,8 +44,11 @@ def test_the_suggestion_is_that_of_the_data_in_any_unit():
     lag = first_minimum_lag(series)
     assert found is not None
     assert (found.lag, found.rule) == (lag.lag, lag.rule)
-    assert found.dimension == 3 and found.window in (window_length(series) // 2, window_length(series))
-    assert [one[0] for one in found.curve] == [1, 2, 3, 4, 5, 6] and "3 latent coordinates" in str(found)
+    pooled = np.concatenate([s.values for s in series])
+    expected = choose_start([(s.values - pooled.mean()) / pooled.std() for s in series])
+    assert found.dimension == expected.dimension and found.window == expected.window
+    assert [one[0] for one in found.curve] == [1, 2, 3, 4, 5, 6]
+    assert f"{found.dimension} latent coordinates" in str(found)
 
 
 def _spoiled(kind):

@@ -149,14 +149,10 @@ def test_check_suggests_what_fit_starts_from(kind):
     else:
         y = np.stack([y, np.roll(y, 20) ** 2], axis=1)
     series = [Series(y, times=times)]
-    config = choose(lp.ModelConfig(), tracks(series, Scaler.from_series(series)))
+    config, _ = choose(lp.ModelConfig(), tracks(series, Scaler.from_series(series)))
     found = check(series).suggestion
     assert found is not None
     assert (found.lag, found.window, found.dimension) == (config.lag, config.window, config.latent_dim)
-
-
-def test_the_suggested_dimension_is_called_a_first_guess():
-    assert "(a first guess, which fit compares with others)" in str(check(Series(smooth())))
 
 
 def test_nothing_is_said_of_clean_data():
