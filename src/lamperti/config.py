@@ -65,10 +65,11 @@ class ModelConfig(_Config):
     latent_dim: int | None = Field(
         default=None, ge=1, le=12, description="latent dimension; by cross-validated predictions when left out"
     )
-    kernel: str = Field(
-        default="se",
+    kernel: str | None = Field(
+        default=None,
         max_length=200,  # a few dozen parts; thousands of them would exhaust the stack
-        description="se, matern12, matern32, matern52, rq, linear, constant; sums and products as se+linear",
+        description="se, matern12, matern32, matern52, rq, linear, constant; sums and products as se+linear; when left "
+        "out se, or linear+constant where no other drift predicts better",
     )
     shared_kernel: bool = Field(default=True, description="one kernel for all coordinates (faster), or one each")
     n_inducing: int = Field(default=64, ge=2, le=1024, description="inducing inputs of the drift")

@@ -22,7 +22,8 @@ Coordinates = Literal["components", "predictive"]
 KINDS: tuple[Coordinates, ...] = ("predictive", "components")
 MOST_DIMENSIONS = 6  # that are compared; each more costs training time, and a user can ask for up to 12
 _USUAL_DIMENSION = 2  # where the data cannot tell
-_NEGLIGIBLE, _NOTHING = 0.03, 0.01  # of the error, and of the data's sd: differences that nobody would notice
+_NEGLIGIBLE = 0.04  # of the error: a difference that nobody would notice
+_NOTHING = 0.02  # of the data's sd: an error that is as good as none
 _ALIKE = 0.01  # of the error, up to which the shorter window is taken
 _SHORTEST = 3
 _WINDOWS = 6  # that the longest series must hold
@@ -43,36 +44,40 @@ class Candidate:
     dimension: int
     window: int
     coordinates: Coordinates
+    linear: bool
+    """Whether the future was regressed on the coordinates alone, or on functions of them, too."""
     squares: Float[np.ndarray, "B G"]
     """Mean squared errors, in units of the variance, by stretch of the data and horizon."""
 
     @property
     def error(self) -> float:
-        """Root mean square over the data, averaged over horizons: 0 is perfect, 1 what the mean of the data leaves."""
-        return float(_rms(self.squares))
+        """Root mean square error: 0 is perfect, 1 what the mean of the data leaves. Averaged over horizons by its
+        logarithm, so that a tenth more counts the same at each."""
+        return float(np.exp(_log_rms(self.squares)))
 
     @property
     def se(self) -> float:
         """Standard error of ``error``, by leaving out one stretch after the other."""
-        return _jackknife(_left_out(self.squares))
+        return self.error * _jackknife(_left_out(self.squares))
 
     def behind(self, other: "Candidate") -> tuple[float, float]:
-        """By how much it is worse than another, with the standard error of that."""
-        return self.error - other.error, _jackknife(_left_out(self.squares) - _left_out(other.squares))
+        """By what share it is worse than another, with the standard error of that."""
+        gap = _log_rms(self.squares) - _log_rms(other.squares)
+        return gap, _jackknife(_left_out(self.squares) - _left_out(other.squares))
 
     def clearly_behind(self, other: "Candidate") -> bool:
         """Worse by more than a standard error, and by more than anyone would notice."""
         gap, se = self.behind(other)
-        return gap > max(se, _NEGLIGIBLE * other.error, _NOTHING)
+        return gap > max(se, _NEGLIGIBLE)
 
 
-def _rms(squares: Float[np.ndarray, "B G"]) -> float:
-    return float(np.sqrt(squares.mean(axis=0)).mean())
+def _log_rms(squares: Float[np.ndarray, "B G"]) -> float:
+    return float(0.5 * np.log(squares.mean(axis=0) + _NOTHING**2).mean())
 
 
 def _left_out(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " B"]:
     n = len(squares)
-    return np.array([_rms(np.delete(squares, i, axis=0)) for i in range(n)]) if n > 1 else np.full(1, np.inf)
+    return np.array([_log_rms(np.delete(squares, i, axis=0)) for i in range(n)]) if n > 1 else np.full(1, np.inf)
 
 
 def _jackknife(values: Float[np.ndarray, " B"]) -> float:
@@ -87,6 +92,8 @@ class Choice:
     dimension: int
     window: int
     coordinates: Coordinates
+    linear: bool = False
+    """Whether functions of the coordinates that are not linear predict no better."""
     curve: tuple[Candidate, ...] = ()
 
     @property
@@ -97,7 +104,7 @@ class Choice:
     def reason(self) -> str:
         """Why, in a sentence."""
         if not self.curve:
-            return f"{_many(self.dimension)}: the data is too short to compare dimensions."
+            return f"{_many(self.dimension)} and a linear drift: the data is too short to compare with others."
         errors = ", ".join(f"{one.dimension}: {one.error:.3f}" for one in self.curve)
         if len(self.curve) == 1:
             return f"{_many(self.dimension)} as asked for; they leave {errors.split()[1]} of the sd unpredicted."
@@ -108,6 +115,7 @@ class Choice:
             else (f"the fewest that predict held-out data about as well as the best ({best.dimension})")
         )
         end = " More than were compared may be better." if self.at_the_end else ""
+        end += " A linear drift predicts as well as any." if self.linear else ""
         return f"{_many(self.dimension)}: {why}. Error in sds of the data by dimension: {errors}.{end}"
 
 
@@ -135,14 +143,17 @@ def choose_start(
     found = candidates(arrays, windows, dimensions, (coordinates,) if coordinates else KINDS)
     if not found:
         dim = dimension or min(_USUAL_DIMENSION, (window or usual) * n_channels)
-        return Choice(dim, window or max(usual, least), coordinates or "components")
+        # Of so little data nothing but a straight line can be learned.
+        return Choice(dim, window or max(usual, least), coordinates or "components", linear=True)
     best = min(found, key=lambda one: one.error)
-    chosen = min((one for one in found if not one.clearly_behind(best)), key=lambda one: (one.dimension, one.error))
-    alike = [one for one in found if one.dimension == chosen.dimension and one.error <= (1 + _ALIKE) * chosen.error]
+    good = [one for one in found if not one.clearly_behind(best)]
+    chosen = min(good, key=lambda one: (one.dimension, not one.linear, one.error))
+    alike = [one for one in good if (one.dimension, one.linear) == (chosen.dimension, chosen.linear)]
+    alike = [one for one in alike if one.error <= (1 + _ALIKE) * chosen.error]
     chosen = min(alike, key=lambda one: (one.window, one.error))
     by_dimension = {one.dimension: one for one in sorted(found, key=lambda one: -one.error)}
     curve = tuple(by_dimension[d] for d in sorted(by_dimension))
-    return Choice(chosen.dimension, chosen.window, chosen.coordinates, curve)
+    return Choice(chosen.dimension, chosen.window, chosen.coordinates, chosen.linear, curve)
 
 
 def candidates(
@@ -206,7 +217,7 @@ class _Rows:
 def _scored(
     past: Float[np.ndarray, "n V"], rows: _Rows, window: int, dimensions: Sequence[int], kind: Coordinates
 ) -> list[Candidate]:
-    errors: dict[int, list[np.ndarray]] = {d: [] for d in dimensions}
+    errors: dict[tuple[int, bool], list[np.ndarray]] = {(d, linear): [] for d in dimensions for linear in (True, False)}
     most = max(dimensions, default=0)
     for asked, apart in rows.folds() if most else []:
         if kind == "predictive":
@@ -214,19 +225,20 @@ def _scored(
         else:
             mean, B = principal_directions(past[apart], most)
         known, unseen = (past[apart] - mean) @ B.T, (past[asked] - mean) @ B.T
-        for d in dimensions:
-            features = _features(min(d, len(B)))
-            errors[d].append(
+        for d, linear in errors:
+            features = _linear if linear else _features(min(d, len(B)))
+            errors[d, linear].append(
                 _ridge_errors(features(known[:, :d]), rows.future[apart], features(unseen[:, :d]), rows.future[asked])
             )
     found = []
-    for d in dimensions:
-        if errors[d]:
-            # The ridge that does best over all folds; by row, then by stretch.
-            by_row = np.concatenate(errors[d], axis=1)
-            best = by_row[int(np.argmin(by_row.mean(axis=(1, 2))))]
+    for (d, linear), parts in errors.items():
+        if parts:
+            # The ridge that does best over all folds, at each horizon; by row, then by stretch.
+            by_row = np.concatenate(parts, axis=1)
+            ridge = np.argmin(by_row.mean(axis=1), axis=0)
+            best = np.take_along_axis(by_row, ridge[None, None], axis=0)[0]
             blocks = np.array_split(best, min(_N_BLOCKS, len(best)))
-            found.append(Candidate(d, window, kind, np.stack([block.mean(axis=0) for block in blocks])))
+            found.append(Candidate(d, window, kind, linear, np.stack([block.mean(axis=0) for block in blocks])))
     return found
 
 
@@ -243,6 +255,10 @@ def _ridge_errors(
     return np.minimum(np.stack(wrong), _MOST)  # a few wild extrapolations must not outweigh all else
 
 
+def _linear(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n F"]:
+    return np.concatenate([np.ones((len(x), 1)), x], axis=1)
+
+
 def _features(d: int) -> Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, "n F"]]:
     rng = np.random.default_rng(d)  # the answer must not depend on a seed
     frequency = rng.standard_normal((d, _N_FEATURES)) / (_LENGTHSCALE * np.sqrt(d / 2))
@@ -250,6 +266,6 @@ def _features(d: int) -> Callable[[Float[np.ndarray, "n d"]], Float[np.ndarray, 
 
     def of(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n F"]:
         waves = 2.0 * np.sqrt(2.0 / _N_FEATURES) * np.cos(x @ frequency + phase)
-        return np.concatenate([np.ones((len(x), 1)), x, waves], axis=1)
+        return np.concatenate([_linear(x), waves], axis=1)
 
     return of

@@ -48,6 +48,7 @@ def choose(config: ModelConfig, tracks: Sequence[Track]) -> tuple[ModelConfig, C
         "latent_dim": choice.dimension,
         "window": choice.window,
         "coordinates": choice.coordinates,
+        "kernel": config.kernel or ("linear+constant" if choice.linear else "se"),
         "lag": lag,
         "n_components": n_components,
     }
@@ -104,7 +105,9 @@ def _assemble(
 
 
 def _kernels(config: ModelConfig, dim: int) -> tuple[AbstractKernel, ...]:
-    return tuple(by_name(config.kernel, dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim))
+    return tuple(
+        by_name(config.kernel or "se", dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim)
+    )
 
 
 def settings_of(fit: FitConfig) -> Settings:
