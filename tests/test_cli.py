@@ -551,7 +551,7 @@ def test_help_and_version_are_answered(capsys):
 
 
 def test_time_left_is_told_in_minutes_and_after_an_hour_in_hours():
-    assert [clock(s) for s in (-3, 59.6, 3599, 3600, 90061)] == ["0:00", "1:00", "59:59", "1:00:00", "25:01:01"]
+    assert [clock(s) for s in (-3.0, 59.6, 3599.0, 3600.0, 90061.0)] == ["0:00", "1:00", "59:59", "1:00:00", "25:01:01"]
 
 
 def test_fit_says_what_check_knows_before_it_trains(place, tmp_path, capsys, monkeypatch):

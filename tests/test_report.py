@@ -22,7 +22,10 @@ from lamperti.cli._remembered import recording
 from lamperti.cli._source import Source
 from lamperti.data.writing import write_csv
 from lamperti.diagnostics import Effort
-from lamperti.report import _spec, sections, write_report
+from lamperti.diagnostics.held_out import Fan
+from lamperti.report import _spec, charts, sections, write_report
+from lamperti.report.arrows import arrows_of, shafts
+from lamperti.report.recordings import thinned
 from lamperti.runs.folder import new_run
 from lamperti.train.history import EventKind
 
@@ -120,7 +123,8 @@ def test_every_figure_has_its_data_and_is_valid(page):
 
     places = [attrs["id"] for attrs in page.named("div") if attrs.get("class") == "plot"]
     expected = {"training", "phase-planes", "drift", "diffusion", "fan-1", "calibration", "free-run-1", "statistics-1"}
-    assert set(places) == expected | {"residuals-increments", "residuals-one-step"}
+    assert set(places) == expected | {"recordings", "residuals-increments", "residuals-one-step"}
+    assert places[0] == "recordings"
     data = {attrs["id"]: text for attrs, text in page.scripts if "id" in attrs}
     for place in places:
         figure = go.Figure(json.loads(data[f"{place}-data"]))  # refuses properties that do not exist
@@ -156,7 +160,7 @@ def test_three_dimensions_are_shown_in_space():
     escaping = np.concatenate([x, np.full((5, 3), 1e6)])
     in_space, planes = space.phase_space(result, embedding, escaping)
     kinds = [trace["type"] for trace in in_space.traces]
-    assert kinds.count("scatter3d") == 3 and kinds.count("cone") == 1
+    assert kinds.count("scatter3d") == 4
     assert len(in_space.traces[0]["x"]) == 50
     for spec in (in_space, planes):
         go.Figure({"data": spec.traces, "layout": spec.layout})
@@ -171,6 +175,62 @@ def test_every_event_of_the_guard_is_shown_with_and_without_records():
         text = sections.training(dataclasses.replace(fitted.result(), history=history))
         assert all(f"<td>{n}, first at iteration {40 + k}</td>" in text for k, n in enumerate(counts.values()))
         assert "asked to end (SIGTERM)" in text
+
+
+def test_the_view_in_space_is_that_of_the_data_whatever_the_inducing_inputs():
+    from lamperti.report import space
+
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(200, 3))
+    Z = np.concatenate([states[:5], [[50.0, 0.0, 0.0]]])
+    model = SimpleNamespace(latent_dim=3, dynamics=SimpleNamespace(Z=Z))
+    result = SimpleNamespace(model=model, states=states, drift=lambda x: (-x, 0.1 * np.ones_like(x)))
+    embedding = lp.Embedding(states, np.zeros((200, 3, 3)), np.arange(200.0))
+    spec = space._in_space(result, embedding, states)
+    for key in "xyz":
+        low, high = spec.layout["scene"][f"{key}axis"]["range"]
+        assert -5 < low < -2 and 2 < high < 5
+    inputs = next(trace for trace in spec.traces if trace["name"] == "inducing inputs")
+    assert len(inputs["x"]) == 5
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_arrows_point_along_the_drift_and_stand_apart(dim):
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(300, dim))
+    turn = np.eye(dim)[::-1]
+    result = SimpleNamespace(states=states, drift=lambda x: (x @ turn, np.ones_like(x)))
+    arrows = arrows_of(result, 40)
+    ranges = np.arange(1.0, dim + 1)
+    for (foot, tip, *_), place, drift in zip(shafts(*arrows[:2], ranges), arrows.places, arrows.drift, strict=True):
+        np.testing.assert_allclose(foot, place)
+        cosine = (tip - foot) @ drift / np.linalg.norm(tip - foot) / np.linalg.norm(drift)
+        assert cosine == pytest.approx(1.0)
+    apart = np.linalg.norm(arrows.places[:, None] - arrows.places, axis=-1) + 10 * np.eye(40)
+    thinned_evenly = np.linalg.norm(states[:40, None] - states[:40], axis=-1) + 10 * np.eye(40)
+    assert apart.min() > 3 * thinned_evenly.min()
+
+
+def test_training_data_is_shaded_up_to_its_last_sample():
+    series = fitted.data().series[0]
+    past, future = series.split(40)
+    samples = np.random.default_rng(0).normal(size=(30, 20, 1))
+    forecast = lp.Forecast(samples, np.zeros((30, 20, 2)), future.times, series.names, 1.0)
+    check = SimpleNamespace(names=series.names, horizons=20, fans=())
+    for until, ends in ((float(series.times[24]), [0.0, 2.4]), (99.0, [0.0, 3.9]), (None, None)):
+        check.fans = (Fan(forecast, past, future, until),)
+        spec = charts._fan(check, 0)
+        assert [[s["x0"], s["x1"]] for s in spec.layout["shapes"]] == ([] if ends is None else [ends])
+        assert ("Shaded" in spec.caption) == (ends is not None)
+
+
+def test_a_long_recording_is_drawn_with_its_highest_and_lowest_values_and_its_gaps():
+    values = np.random.default_rng(0).normal(size=50_000)
+    values[[100, 40_000]] = [30.0, -30.0]
+    values[20_000:20_500] = np.nan
+    rows = thinned(values, 500)
+    assert len(rows) <= 1500 and {100, 40_000} <= set(rows) and np.isnan(values[rows]).any()
+    np.testing.assert_array_equal(thinned(values[:900], 500), np.arange(900))
 
 
 def test_one_dimension_is_shown_over_its_dates():

@@ -25,7 +25,7 @@ def commented_toml() -> str:
     """Every option with what it does and its default; those without a default are commented out."""
     lines = ["# Options of lamperti fit --config. Options of the command line overrule them.", ""]
     for table, cls in _TABLES.items():
-        lines += [f"# {(cls.__doc__ or '').strip()}", f"[{table}]"]
+        lines += [f"# {(cls.__doc__ or '').strip().splitlines()[0]}", f"[{table}]"]
         for key, field in cls.model_fields.items():
             if field.description:
                 lines.append(f"# {field.description}")

@@ -38,6 +38,8 @@ class Fan:
     forecast: Forecast
     context: Series
     truth: Series
+    trained_until: float | None = None
+    """Time of the last sample before the held-out part; None where the series is new to the model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +161,7 @@ def check_forecasts(
     room = [(span.stop - start) // 2 for span, start in zip(spans, starts, strict=True)]
     ahead = min(horizon or _HORIZON, max([1, *room]))
     places = [
-        (span.series, origin, span.stop)
+        (span, origin)
         for span, start in zip(spans, starts, strict=True)
         for origin in range(max(start, 2), span.stop - ahead + 1)
     ]
@@ -167,18 +169,20 @@ def check_forecasts(
         return None
     places = [places[j] for j in np.unique(np.linspace(0, len(places) - 1, n_origins).round().astype(int))]
     # One length for all contexts: every other length would be compiled anew.
-    length = min(_CONTEXT, *(origin for _, origin, _ in places))
+    length = min(_CONTEXT, *(origin for _, origin in places))
     clocks = [result.scaler.in_steps(one) for one in series]
     fans, members, truths = [], [], []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LampertiWarning)
-        for number, (i, origin, stop) in enumerate(places):
+        for number, (span, origin) in enumerate(places):
+            i = span.series
             context = series[i][origin - length : origin]
             futures = api.forecast(result, context, horizon=ahead, n_samples=n_samples, seed=seed + number)
             clock = clocks[i]
             now = float(clock.times[origin - 1])
-            end = max(int(np.searchsorted(clock.times[:stop], now + ahead + 0.5)), origin + 1)
-            fan = Fan(futures, context, series[i][origin:end])
+            end = max(int(np.searchsorted(clock.times[: span.stop], now + ahead + 0.5)), origin + 1)
+            seen = float(series[i].times[span.first - 1]) if span.first else None
+            fan = Fan(futures, context, series[i][origin:end], seen)
             observed = nearest(clock[origin:end], now, 1.0, ahead)
             members.append(samples_at(result, futures, observed.late, seed + number))
             truths.append(observed.values)

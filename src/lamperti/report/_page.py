@@ -43,6 +43,11 @@ ul.caveats li.note { border-color: #9a9a9a; background: #f6f7f9; }
 pre { background: #f6f7f9; border: 1px solid #e3e6ea; border-radius: 6px; padding: 10px 12px; font-size: 12.5px;
   white-space: pre-wrap; overflow-wrap: anywhere; margin: 8px 0; }
 noscript p { color: #b00; }
+@media (max-width: 700px) {
+  main { padding: 12px 8px 40px; } section { padding: 12px 10px 14px; } header h1 { font-size: 21px; }
+  nav a { display: inline-block; padding: 4px 0; }
+  table:not(.words) th, table:not(.words) td { white-space: nowrap; overflow-wrap: normal; }
+}
 @media print {
   body { background: white; } main { max-width: none; padding: 0; } nav { display: none; }
   section { border: 0; padding: 0 0 8px; } figure, tr, li { break-inside: avoid; }
@@ -50,8 +55,26 @@ noscript p { color: #b00; }
 """.strip()
 
 _DRAW = """
+// On a phone, panels that stand side by side are put below each other, each as high as the figure was.
+function stack(place, layout) {
+  const panels = Object.keys(layout).filter((key) => key.startsWith('xaxis') && layout[key].domain)
+    .sort((a, b) => layout[a].domain[0] - layout[b].domain[0]);
+  const n = panels.length;
+  if (n < 2 || window.innerWidth > 700) return;
+  panels.forEach((key, i) => {
+    const unit = 1 / (n - 0.28), top = 1 - i * unit, start = layout[key].domain[0], y = key.replace('x', 'y');
+    for (const mark of layout.annotations || [])
+      if (mark.x === start && mark.y === 1) Object.assign(mark, {x: 0, y: top});
+    if (layout.legend2 && layout.legend2.x === start) Object.assign(layout.legend2, {x: 0, y: top});
+    layout[key].domain = [0, 1];
+    layout[y].domain = [Math.max(top - 0.72 * unit, 0), top];
+  });
+  place.style.height = n * parseInt(place.style.height) + 'px';
+  if (layout.legend && layout.legend.y < 0) layout.legend.y /= n;
+}
 for (const place of document.querySelectorAll('.plot')) {
   const figure = JSON.parse(document.getElementById(place.id + '-data').textContent);
+  stack(place, figure.layout);
   Plotly.newPlot(place, figure.data, figure.layout,
     {responsive: true, displaylogo: false, displayModeBar: 'scene' in figure.layout}).then(
     () => { place.dataset.drawn = 'yes'; });

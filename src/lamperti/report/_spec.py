@@ -107,6 +107,22 @@ def broken(segments: Sequence[np.ndarray]) -> tuple[list, list]:
     return x, y
 
 
+def shaded(start: float | str, end: float | str, xaxis: str, yaxis: str) -> dict[str, Any]:
+    """A grey stretch of time, behind all curves."""
+    return {
+        "type": "rect",
+        "x0": start,
+        "x1": end,
+        "y0": 0,
+        "y1": 1,
+        "xref": xaxis,
+        "yref": f"{yaxis} domain",
+        "fillcolor": "#eef0f3",
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
 def layout(**more: Any) -> Layout:
     """Light, quiet, with the legend above."""
     base = {

@@ -25,6 +25,7 @@ from lamperti.report._spec import (
     moments,
     numbers,
     panels,
+    shaded,
     text,
     with_unit,
 )
@@ -87,7 +88,7 @@ def fans(check: ForecastCheck) -> list[Spec]:
 
 
 def _fan(check: ForecastCheck, p: int) -> Spec:
-    traces, axes = [], {}
+    traces, axes, shapes = [], {}, []
     for k, (fan, domain) in enumerate(zip(check.fans, panels(len(check.fans)), strict=True)):
         number, first = k + 1 if k else "", k == 0
         at = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
@@ -121,8 +122,12 @@ def _fan(check: ForecastCheck, p: int) -> Spec:
             with_unit("time", "UTC" if unit == DATES else unit), domain=domain, anchor=at["yaxis"]
         )
         axes[f"yaxis{number}"] = axis(text(check.names[p]) if first else "", anchor=at["xaxis"])
+        if fan.trained_until is not None and fan.trained_until > shown.times[0]:
+            ends = moments(np.array([shown.times[0], min(fan.trained_until, shown.times[-1])]), unit)
+            shapes.append(shaded(*ends, **at))
     caption = f"Forecasts of {text(check.names[p])} from {len(check.fans)} origins in data that training has not seen."
-    return Spec(f"fan-{p + 1}", caption, traces, layout(**axes), 320)
+    caption += " Shaded: data that it was trained on." if shapes else ""
+    return Spec(f"fan-{p + 1}", caption, traces, layout(**axes, shapes=shapes), 320)
 
 
 def calibration(check: ForecastCheck) -> Spec:

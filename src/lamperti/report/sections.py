@@ -17,6 +17,7 @@ from lamperti.diagnostics.summary import guard_events, how_it_ended, place, rate
 from lamperti.diagnostics.whiteness import Whiteness
 from lamperti.report import charts, space
 from lamperti.report._page import escape, facts, figure, paragraph, table
+from lamperti.report.recordings import recordings
 from lamperti.results import Embedding, FitResult
 from lamperti.train.history import EventKind
 
@@ -98,7 +99,7 @@ def data(found: Diagnostics) -> str:
     ]
     if len(check.series) == 1:
         rows.append(("From, to", ", ".join(ends[0])))
-    text = facts(rows)
+    text = figure(recordings(found.check.recordings)) + facts(rows)
     text += table(
         ("channel", "unit", "observed", "missing", "mean", "sd", "lowest", "highest"),
         [
@@ -181,7 +182,7 @@ def equation(result: FitResult, found: Diagnostics) -> str:
     if np.isfinite(e.mean):
         sign = "positive: chaos" if e.mean > 2 * e.se else "negative: no chaos" if e.mean < -2 * e.se else "sign open"
         text += paragraph(
-            f"{e.mean:.3g} ± {e.se:.2g} per {one(result.step_unit) or 'unit of time'} ({sign}), of the mean drift with "
+            f"{e.mean:.4g} ± {e.se:.2g} per {one(result.step_unit) or 'unit of time'} ({sign}), of the mean drift with "
             f"its noise, over {len(e.paths)} paths; ± is one standard error over paths, without what is unknown of the "
             "drift."
         )
@@ -267,8 +268,12 @@ def residuals(found: Diagnostics) -> str:
 
 
 def _row(w: Whiteness) -> tuple:
-    numbers = (f"{w.mean:.2f}", f"{w.sd:.2f}", f"{w.p_white:.2g}", f"{w.skewness:.2f}", f"{w.excess_kurtosis:.2f}")
-    return (w.name, len(w.values), *numbers, f"{w.p_normal:.2g}")
+    numbers = (f"{w.mean:.2f}", f"{w.sd:.2f}", _p(w.p_white), f"{w.skewness:.2f}", f"{w.excess_kurtosis:.2f}")
+    return (w.name, len(w.values), *numbers, _p(w.p_normal))
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 1e-3 else f"{value:.2g}"
 
 
 def reproduce(result: FitResult, origin: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from lamperti.data.dates import DATES
 from lamperti.data.durations import one as singular
 from lamperti.diagnostics.slices import Slice
+from lamperti.diagnostics.view import Limits, inside, limits, open_view
 from lamperti.report._spec import (
     ACCENT,
     COLOURS,
@@ -28,13 +29,16 @@ from lamperti.report._spec import (
     text,
     with_unit,
 )
+from lamperti.report.arrows import arrows_of, shafts
 from lamperti.results import Embedding, FitResult
 
-_ARROWS = 120
 _ELLIPSES = 40
 _CORNERS = 24
 _PATH = 1500
 _MIDDLE = "#21918c"
+_IN_SPACE, _IN_A_PLANE = 80, 150  # arrows; all planes share theirs
+_FROM = 2.0  # distance of the eye, in edges of the cube
+_LEGEND = ("free-running path", "states, 2-sd ellipses", "states of the data", "inducing inputs", "mean drift")
 
 
 def phase_space(result: FitResult, embedding: Embedding, path: np.ndarray) -> list[Spec]:
@@ -49,61 +53,62 @@ def phase_space(result: FitResult, embedding: Embedding, path: np.ndarray) -> li
 
 def _in_space(result: FitResult, embedding: Embedding, path: np.ndarray) -> Spec:
     x = embedding.mean[:, :3]
-    places, drift, doubt = _arrows(result)
-    Z = np.asarray(result.model.dynamics.Z)[:, :3]
+    ends = limits(np.concatenate([x, result.states[:, :3]]))
+    arrows = arrows_of(result, _IN_SPACE)
+    ranges = np.array([high - low for low, high in ends])
+    shown = np.array([*shafts(arrows.places[:, :3], arrows.drift[:, :3], ranges)])
     common = {"type": "scatter3d", "hoverinfo": "skip"}
     traces: list[Trace] = [
         {
             **common,
             "mode": "lines",
-            **_xyz(path[:, :3]),
+            **_xyz(_cut(path[:, :3], ends)),
             "name": "free-running path",
             "line": {"color": FAINT, "width": 1.5},
-            "opacity": 0.55,
+            "opacity": 0.5,
         },
         {
             **common,
-            "mode": "lines+markers",
+            "mode": "lines",
             **_xyz(x),
             "name": "states of the data",
-            "line": {"color": LEARNED, "width": 2},
-            "marker": {"size": 2, "color": LEARNED},
+            "line": {"color": LEARNED, "width": 3},
         },
         {
             **common,
             "mode": "markers",
-            **_xyz(Z),
+            **_xyz(inside(np.asarray(result.model.dynamics.Z), ends)[:, :3]),
             "name": "inducing inputs",
             "marker": {"size": 3, "symbol": "cross", "color": ACCENT},
+            "visible": "legendonly",
         },
         {
-            "type": "cone",
-            **_xyz(places[:, :3]),
-            **{key: numbers(drift[:, k]) for k, key in enumerate("uvw")},
-            "customdata": numbers(doubt),
-            "hovertemplate": "drift (%{u:.3g}, %{v:.3g}, %{w:.3g})<br>sd / size %{customdata:.2f}<extra></extra>",
+            **common,
+            "mode": "lines",
+            # A gap after each arrow, so that they are one curve.
+            **_xyz(np.concatenate([shown, np.full((len(shown), 1, 3), np.nan)], axis=1).reshape(-1, 3)),
             "name": "mean drift",
-            "showlegend": True,
-            "showscale": False,
-            "colorscale": [[0, "#9ecae1"], [1, REAL]],
-            "sizemode": "scaled",
-            "sizeref": 1.2,
-            "opacity": 0.75,
+            "line": {"color": REAL, "width": 2.5},
         },
     ]
     axes = {
         f"{key}axis": {
             "title": {"text": f"x{k + 1}"},
+            "range": numbers(ends[k]),
             "backgroundcolor": "#fafafa",
             "gridcolor": "#e4e4e4",
             "showbackground": True,
         }
         for k, key in enumerate("xyz")
     }
-    scene = {**axes, "aspectmode": "cube", "camera": {"eye": {"x": 1.25, "y": 1.25, "z": 0.75}}}
+    elevation, azimuth = np.radians(open_view(x, ends))
+    flat = _FROM * np.cos(elevation)
+    eye = {"x": flat * np.cos(azimuth), "y": flat * np.sin(azimuth), "z": _FROM * np.sin(elevation)}
+    scene = {**axes, "aspectmode": "cube", "camera": {"eye": {key: round(float(v), 3) for key, v in eye.items()}}}
     caption = (
-        f"The learned phase space{_left_out(result)}; drag to turn. States are the means of their posterior, "
-        "cones the mean drift, darker where it is faster."
+        f"The learned phase space{_left_out(result)}; drag to turn. States are the means of their posterior; arrows "
+        "are the mean drift, longer where it is faster (by the root of the speed). Inducing inputs appear when their "
+        "name is clicked."
     )
     return Spec(
         "phase-space", caption, traces, layout(scene=scene, margin={"l": 0, "r": 0, "t": 30, "b": 0}), height=560
@@ -113,57 +118,29 @@ def _in_space(result: FitResult, embedding: Embedding, path: np.ndarray) -> Spec
 def _in_planes(result: FitResult, embedding: Embedding, path: np.ndarray) -> Spec:
     dim = min(result.model.latent_dim, 3)
     pairs = list(combinations(range(dim), 2))
-    places, drift, doubt = _arrows(result)
     Z = np.asarray(result.model.dynamics.Z)
+    ends = limits(np.concatenate([embedding.mean, result.states]))
     traces, axes = [], {}
     for k, ((i, j), domain) in enumerate(zip(pairs, panels(len(pairs)), strict=True)):
-        at = {"xaxis": f"x{k + 1 if k else ''}", "yaxis": f"y{k + 1 if k else ''}"}
-        first = k == 0
-        ellipses = broken(_ellipses(embedding, (i, j)))
-        arrows = broken(_shafts(places[:, [i, j]], drift[:, [i, j]]))
+        number, pair = k + 1 if k else "", [i, j]
+        at = {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+        names = _LEGEND if k == 0 else ("",) * len(_LEGEND)
+        ranges = np.array([ends[d][1] - ends[d][0] for d in pair])
+        arrows = arrows_of(result, _IN_A_PLANE // len(pairs), pair)
+        tips = broken(shafts(arrows.places[:, pair], arrows.drift[:, pair], ranges))
+        cross = {"symbol": "cross-thin", "line": {"color": ACCENT, "width": 1.5}}
+        foot = {"marker": {"opacity": 0.01}, "hoverinfo": "text"}
+        doubt = [f"sd of the drift / its size: {d:.2f}" for d in arrows.doubt]
         traces += [
-            line(
-                numbers(path[:, i]),
-                numbers(path[:, j]),
-                "free-running path" if first else "",
-                FAINT,
-                line={"width": 0.7},
-                opacity=0.6,
-                **at,
-            ),
-            line(*ellipses, "states, 2-sd ellipses" if first else "", _MIDDLE, line={"width": 1}, **at),
-            dots(
-                numbers(embedding.mean[:, i]),
-                numbers(embedding.mean[:, j]),
-                "states of the data" if first else "",
-                LEARNED,
-                3,
-                **at,
-            ),
-            dots(
-                numbers(Z[:, i]),
-                numbers(Z[:, j]),
-                "inducing inputs" if first else "",
-                ACCENT,
-                7,
-                marker={"symbol": "cross-thin", "line": {"color": ACCENT, "width": 1.5}},
-                **at,
-            ),
-            line(*arrows, "mean drift" if first else "", REAL, line={"width": 1}, hoverinfo="skip", **at),
-            dots(
-                numbers(places[:, i]),
-                numbers(places[:, j]),
-                "",
-                REAL,
-                4,
-                marker={"opacity": 0.01},
-                text=[f"sd of the drift / its size: {d:.2f}" for d in doubt],
-                hoverinfo="text",
-                **at,
-            ),
+            line(*_xy(path[:, pair]), names[0], FAINT, line={"width": 0.7}, opacity=0.6, **at),
+            line(*broken(_ellipses(embedding, (i, j))), names[1], _MIDDLE, line={"width": 1}, **at),
+            dots(*_xy(embedding.mean[:, pair]), names[2], LEARNED, 3, **at),
+            dots(*_xy(Z[:, pair]), names[3], ACCENT, 7, marker=cross, **at),
+            line(*tips, names[4], REAL, line={"width": 1.2}, hoverinfo="skip", **at),
+            dots(*_xy(arrows.places[:, pair]), "", REAL, 4, text=doubt, **foot, **at),
         ]
-        axes[f"xaxis{k + 1 if k else ''}"] = axis(f"x{i + 1}", domain=domain, anchor=at["yaxis"])
-        axes[f"yaxis{k + 1 if k else ''}"] = axis(f"x{j + 1}", anchor=at["xaxis"])
+        axes[f"xaxis{number}"] = axis(f"x{i + 1}", domain=domain, anchor=at["yaxis"], range=numbers(ends[i]))
+        axes[f"yaxis{number}"] = axis(f"x{j + 1}", anchor=at["xaxis"], range=numbers(ends[j]))
     caption = (
         f"Pairs of latent coordinates{_left_out(result)}: states of the data with their uncertainty, the mean drift at "
         "states that the data went through (length by the root of the speed; point at a foot to see how certain it "
@@ -245,29 +222,6 @@ def equation(slices: tuple[Slice, ...], unit: str = "") -> list[Spec]:
     return found
 
 
-def _arrows(result: FitResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """States that the data went through, the drift there, and how large its sd is beside it."""
-    picked = np.linspace(0, len(result.states) - 1, min(_ARROWS, len(result.states))).round().astype(int)
-    places = result.states[picked]
-    mean, sd = result.drift(places)
-    size = np.linalg.norm(mean, axis=1)
-    return places, mean, np.linalg.norm(sd, axis=1) / np.maximum(size, np.finfo(float).tiny)
-
-
-def _shafts(places: np.ndarray, drift: np.ndarray) -> list[np.ndarray]:
-    """Arrows as polygons: a shaft and two barbs."""
-    spread = places.std(axis=0) + np.finfo(float).tiny
-    unit = drift / spread
-    speed = np.linalg.norm(unit, axis=1, keepdims=True)
-    length = 0.4 * np.sqrt(speed / max(float(speed.max()), np.finfo(float).tiny))
-    along = unit / np.maximum(speed, np.finfo(float).tiny) * length
-    across = np.stack([-along[:, 1], along[:, 0]], axis=1)
-    foot = places / spread
-    tip = foot + along
-    left, right = tip - 0.3 * along + 0.15 * across, tip - 0.3 * along - 0.15 * across
-    return list(np.stack([foot, tip, left, tip, right], axis=1) * spread)
-
-
 def _ellipses(embedding: Embedding, pair: tuple[int, int]) -> list[np.ndarray]:
     picked = np.unique(np.linspace(0, len(embedding.mean) - 1, _ELLIPSES).round().astype(int))
     angle = np.linspace(0, 2 * np.pi, _CORNERS)
@@ -285,6 +239,16 @@ def _bounded(path: np.ndarray, states: np.ndarray) -> np.ndarray:
     low, high = states.min(axis=0), states.max(axis=0)
     inside = (np.abs(path - (low + high) / 2) <= 1.5 * (high - low)).all(axis=1)
     return path[: len(path) if inside.all() else int(np.argmin(inside))][:_PATH]
+
+
+def _cut(path: np.ndarray, ends: Limits) -> np.ndarray:
+    """The path with gaps where it is outside."""
+    low, high = np.array(ends).T
+    return np.where(((path >= low) & (path <= high)).all(axis=1, keepdims=True), path, np.nan)
+
+
+def _xy(points: np.ndarray) -> tuple[list, list]:
+    return numbers(points[:, 0]), numbers(points[:, 1])
 
 
 def _xyz(points: np.ndarray) -> dict[str, list]:

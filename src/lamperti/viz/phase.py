@@ -3,7 +3,7 @@
 Notation   x: latent states [K, D]      pair (i, j): the coordinates of a panel
 """
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ from lamperti.data.dates import DATES, as_dates
 from lamperti.data.durations import in_words, one
 from lamperti.data.series import Series
 from lamperti.data.windows import whole
+from lamperti.diagnostics.view import Limits, inside, limits, open_view
 from lamperti.model import LatentSDE
 from lamperti.results import Embedding, FitResult
 from lamperti.viz._style import ACCENT, FAINT, LEARNED, REAL, TIME_MAP, left_out, legend, new_figure, tidy, time_axis
@@ -32,8 +33,6 @@ _MAX_DIM = 3  # coordinates shown
 _PATH = 2500  # steps of the free-running path
 _MIDDLE = "#21918c"  # of the time map
 
-Limits = list[tuple[float, float]]
-
 
 def phase_space(result: FitResult, series: Series, *, seed: int = 0) -> Figure:
     """Encoder means of a series (coloured by time), 2-sd ellipses of its states given all of it, one free-running
@@ -44,17 +43,17 @@ def phase_space(result: FitResult, series: Series, *, seed: int = 0) -> Figure:
     mean, embedding = encoder_means(result, series), embed(result, series)
     path = simulate(result, n_steps=max(_PATH, 3 * len(series)), n_paths=1, seed=seed).states[0]
     visited = np.concatenate([embedding.mean, result.states])
-    limits = _limits(visited)
+    ends = limits(visited)
     dim = min(result.model.latent_dim, _MAX_DIM)
     if dim == 1:
-        return _line(result, embedding, limits)
+        return _line(result, embedding, ends)
     if dim == 2:
         figure = new_figure(8.2, 6.6)
         panels = [((0, 1), figure.add_subplot())]
     else:
         figure = new_figure(11.5, 9.6)
         panels = [(pair, figure.add_subplot(2, 2, k + 2)) for k, pair in enumerate(combinations(range(3), 2))]
-        _draw_space(figure.add_subplot(2, 2, 1, projection="3d"), result, path, limits)
+        _draw_space(figure.add_subplot(2, 2, 1, projection="3d"), result, path, ends)
     dated, unit = series.time_unit == DATES, result.step_unit
     clock = result.step * result.scaler.in_steps(series).times if dated else series.times
     for (i, j), axes in panels:
@@ -63,8 +62,8 @@ def phase_space(result: FitResult, series: Series, *, seed: int = 0) -> Figure:
         dots = axes.scatter(mean[:, i], mean[:, j], c=clock, cmap=TIME_MAP, s=9, lw=0, zorder=4)
         Z = np.asarray(result.model.dynamics.Z)
         axes.plot(Z[:, i], Z[:, j], "+", color=ACCENT, ms=6, mew=1.1, label="inducing inputs", zorder=5)
-        _draw_arrows(axes, result, visited, (i, j), limits)
-        axes.set(xlim=limits[i], ylim=limits[j])
+        _draw_arrows(axes, result, visited, (i, j), ends)
+        axes.set(xlim=ends[i], ylim=ends[j])
         tidy(axes, x=f"$x_{i + 1}$", y=f"$x_{j + 1}$")
     flat = [axes for _, axes in panels]
     flat[0].plot([], [], "o", color=_MIDDLE, ms=4, label="encoder means")
@@ -97,10 +96,10 @@ def _handles(axes: Axes) -> list:
     return axes.get_legend_handles_labels()[0]
 
 
-def _draw_arrows(axes: Axes, result: FitResult, x: np.ndarray, pair: tuple[int, int], limits: Limits) -> None:
+def _draw_arrows(axes: Axes, result: FitResult, x: np.ndarray, pair: tuple[int, int], ends: Limits) -> None:
     """Mean drift over the states of each cell: in more than two dimensions a plane alone does not fix the state."""
     i, j = pair
-    edges = [np.linspace(*limits[k], _CELLS + 1) for k in pair]
+    edges = [np.linspace(*ends[k], _CELLS + 1) for k in pair]
     cell = [np.clip(np.digitize(x[:, k], e) - 1, 0, _CELLS - 1) for k, e in zip(pair, edges, strict=True)]
     if x.shape[1] == 2:
         middles = [0.5 * (e[1:] + e[:-1]) for e in edges]
@@ -113,7 +112,7 @@ def _draw_arrows(axes: Axes, result: FitResult, x: np.ndarray, pair: tuple[int, 
         for target, values in zip(sums, (x, result.drift(x)[0]), strict=True):
             np.add.at(target, index, values[:, [i, j]])
         place, drift = sums / count[:, None]
-    width = min(limits[k][1] - limits[k][0] for k in pair) / _CELLS
+    width = min(ends[k][1] - ends[k][0] for k in pair) / _CELLS
     # A few fast cells would leave all others without a visible arrow: the root of the speed sets the length.
     speed = np.linalg.norm(drift, axis=1, keepdims=True)
     arrows = drift / np.maximum(np.sqrt(speed * max(float(speed.max()), 1e-12)), 1e-12) * 1.3 * width
@@ -142,15 +141,15 @@ def _draw_ellipses(axes: Axes, embedding: Embedding, pair: tuple[int, int]) -> N
     axes.add_collection(ellipses, autolim=False)
 
 
-def _draw_space(axes, result: FitResult, path: np.ndarray, limits: Limits) -> None:
+def _draw_space(axes, result: FitResult, path: np.ndarray, ends: Limits) -> None:
     """The free-running path in space, coloured by its own time."""
-    points, limits = path[:, :3], limits[:3]
+    points, ends = path[:, :3], ends[:3]
     segments = Line3DCollection(
         np.stack([points[:-1], points[1:]], axis=1), array=np.arange(len(points) - 1), cmap=TIME_MAP, linewidths=0.6
     )
     axes.add_collection3d(segments)
-    axes.scatter(*np.asarray(result.model.dynamics.Z)[:, :3].T, marker="+", color=ACCENT, s=16, lw=0.8)
-    axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
+    axes.scatter(*inside(np.asarray(result.model.dynamics.Z), ends)[:, :3].T, marker="+", color=ACCENT, s=16, lw=0.8)
+    axes.set(xlim=ends[0], ylim=ends[1], zlim=ends[2])
     span = in_words(len(path) * result.step, literal(result.step_unit) or "time units", digits=3)
     axes.set_title(f"A free-running path over {span}", loc="left", fontsize=10.5, fontweight="bold")
     for k, axis in enumerate((axes.xaxis, axes.yaxis, axes.zaxis)):
@@ -158,26 +157,11 @@ def _draw_space(axes, result: FitResult, path: np.ndarray, limits: Limits) -> No
         axis.set_tick_params(labelsize=7)
         axis.pane.set_facecolor((0.97, 0.97, 0.97, 1.0))
     axes.set_box_aspect(None, zoom=0.9)
-    elevation, azimuth = _open_view(points, limits)
+    elevation, azimuth = open_view(points, ends)
     axes.view_init(elev=elevation, azim=azimuth)
 
 
-def _open_view(points: Float[np.ndarray, "K 3"], limits: Limits) -> tuple[int, int]:
-    """Angles (degrees) from which the path covers most of the picture: an attractor seen edge-on shows nothing."""
-    low, high = np.array(limits).T
-    unit = (points[((points > low) & (points < high)).all(axis=1)] - low) / (high - low) - 0.5
-
-    def covered(view: tuple[int, int]) -> int:
-        elevation, azimuth = np.radians(view)
-        right = [-np.sin(azimuth), np.cos(azimuth), 0.0]
-        up = [-np.sin(elevation) * np.cos(azimuth), -np.sin(elevation) * np.sin(azimuth), np.cos(elevation)]
-        pixels = np.floor(25 * unit @ np.array([right, up]).T).astype(int)
-        return len(np.unique(pixels, axis=0))
-
-    return max(product((10, 25, 40, 55), range(-90, 90, 15)), key=covered)
-
-
-def _line(result: FitResult, embedding: Embedding, limits: Limits) -> Figure:
+def _line(result: FitResult, embedding: Embedding, ends: Limits) -> Figure:
     """One latent dimension: the state over time, and the drift with its uncertainty."""
     figure = new_figure(10.0, 3.8)
     left, right = figure.subplots(1, 2, width_ratios=(2, 1))
@@ -187,7 +171,7 @@ def _line(result: FitResult, embedding: Embedding, limits: Limits) -> Figure:
     left.plot(times, mean, color=LEARNED, lw=0.8)
     tidy(left, title="State ± 2 sd", y="$x_1$")
     time_axis(left, embedding.time_unit)
-    x = np.linspace(*limits[0], 200)[:, None]
+    x = np.linspace(*ends[0], 200)[:, None]
     f, sd = (moment[:, 0] for moment in result.drift(x))
     right.fill_between(x[:, 0], f - 2 * sd, f + 2 * sd, color=FAINT, alpha=0.3, lw=0)
     right.plot(x[:, 0], f, color=REAL, lw=1.2)
@@ -197,10 +181,3 @@ def _line(result: FitResult, embedding: Embedding, limits: Limits) -> Figure:
     tidy(right, title="Drift ± 2 sd", x="$x_1$", y=f"$dx_1/dt${per}")
     legend(right)
     return figure
-
-
-def _limits(x: Float[np.ndarray, "K D"]) -> Limits:
-    """Axis ends around the data; a path that escapes must not squeeze it."""
-    low, high = np.quantile(x, 0.002, axis=0), np.quantile(x, 0.998, axis=0)
-    margin = 0.12 * (high - low)
-    return list(zip((low - margin).tolist(), (high + margin).tolist(), strict=True))
