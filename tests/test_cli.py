@@ -485,22 +485,30 @@ def test_a_figure_that_fails_does_not_fail_the_fit(place, tmp_path, monkeypatch,
 
 def test_a_figure_that_fails_does_not_fail_the_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo_code, "fit_series", lambda *args, **options: fitted.result())
+    monkeypatch.setattr("lamperti.report.write_report", _broken)
     for name in ("phase_space", "free_run", "forecast_fan"):
         monkeypatch.setattr(f"lamperti.viz.{name}", _broken)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0
-    assert capsys.readouterr().err.count("The model is saved.") == 3
+    assert capsys.readouterr().err.count("The model is saved.") == 4
     assert {"model.safetensors", "training.png"} < {p.name for p in (tmp_path / "d").iterdir()}
 
 
 def test_demo_writes_figures_and_the_model(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo_code, "fit_series", lambda *args, **options: fitted.result())
+    few = lp.diagnostics.Effort(origins=4, futures=40, horizon=5, pieces=2, paths=4, steps=50, starts=8)
+    monkeypatch.setattr(demo_code, "_EFFORT", few)
     assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0
-    pictures = {"forecast.png", "free_run.png", "phase_space.png", "training.png"}
+    pictures = {"truth.png", "forecast.png", "free_run.png", "phase_space.png", "training.png"}
     written = {p.name for p in (tmp_path / "d").iterdir()}
-    assert written == pictures | {"config.toml", "history.csv", "manifest.json", "model.safetensors"}
+    others = {"config.toml", "history.csv", "manifest.json", "model.safetensors", "report.html"}
+    assert written == pictures | others
     assert all((tmp_path / "d" / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
+    out = capsys.readouterr().out
+    assert "of x1" in out and "true," in out and "learned" in out
+    steps = out.splitlines()[-3:]
+    assert "report.html" in steps[0] and "lamperti check" in steps[1] and "lamperti fit" in steps[2]
     assert main(["demo", "ou", "--out", str(tmp_path / "d")]) == 0  # a demo may be run again
 
 

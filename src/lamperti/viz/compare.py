@@ -26,7 +26,7 @@ Paths = Float[np.ndarray, "N T"]
 def state_spaces(true: Sequence[States], learned: Sequence[States]) -> Figure:
     """Courses of the true state and of the learned one, side by side on the same axes.
 
-    Two coordinates make a plane, of three or more the first three a space.
+    One coordinate is drawn in time, two make a plane, of three or more the first three a space.
     """
     dim = min(true[0].shape[1], 3)
     figure = new_figure(9.0, 4.4)
@@ -36,7 +36,8 @@ def state_spaces(true: Sequence[States], learned: Sequence[States]) -> Figure:
         for states in many:
             axes.plot(*states[:, :dim].T, color=colour, lw=0.5, alpha=0.7)
         axes.set_title(title, loc="left", fontsize=10.5, fontweight="bold")
-        for name, limit, label in zip("xyz", limits[:dim], ("$x_1$", "$x_2$", "$x_3$"), strict=False):
+        names = "y" if dim == 1 else "xyz"  # one coordinate alone is drawn over its samples
+        for name, limit, label in zip(names, limits[:dim], ("$x_1$", "$x_2$", "$x_3$"), strict=False):
             getattr(axes, f"set_{name}lim")(*limit)
             getattr(axes, f"set_{name}label")(label, fontsize=9)
         axes.tick_params(labelsize=7)
