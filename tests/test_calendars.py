@@ -64,7 +64,7 @@ def test_tables_and_sentences_are_in_months():
     text = str(monthly.summary())
     assert "1 month" in text and "per month" in text
     check = check_forecasts(monthly, monthly.data, horizon=3, n_origins=4, n_samples=20)
-    assert (check.step, check.time_unit) == (1.0, "months")
+    assert (check.step, check.time_unit, check.time_ahead(3)) == (1.0, "months", "3 months")
     found = lp.check(list(monthly.data))
     assert "regular, step 1 month" in str(found) and found.sampling.kind == "regular"
     assert repr(monthly.data[0]).endswith("2001-01-31 00:00:00 UTC to 2005-12-31 00:00:00 UTC, step 1 month)")

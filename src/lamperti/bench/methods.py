@@ -75,7 +75,7 @@ def fit_method(method: str, series: Sequence[Series], training: Training) -> Fit
         list(series),
         ModelConfig(latent_dim=told),
         FitConfig(seed=training.seed, max_minutes=training.minutes),
-        progress=training.progress,
+        progress=training.progress or False,
         watch=training.watch,
     )
     if result.history.status in STOPPED:  # fit gives back what it has; a half-trained cell must not stand in the table

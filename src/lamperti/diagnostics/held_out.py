@@ -13,6 +13,8 @@ from jaxtyping import Float, Int
 
 from lamperti import api
 from lamperti._errors import LampertiWarning
+from lamperti.data.dates import DATES
+from lamperti.data.durations import SECONDS, duration_text, in_words
 from lamperti.data.holding import held_out_from
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
@@ -83,6 +85,12 @@ class ForecastCheck:
         """A few horizons (steps) for a table, of those with a score."""
         chosen = {1, 2, 3, 5, 10, 20, 50, 100, self.furthest}
         return [h for h in self._scored() if h in chosen]
+
+    def time_ahead(self, steps: int) -> str:
+        """How long so many steps take; of dates, in the unit that suits it."""
+        dated = any(fan.context.time_unit == DATES for fan in self.fans) and self.time_unit in SECONDS
+        length = steps * self.step
+        return duration_text(length * SECONDS[self.time_unit]) if dated else in_words(length, self.time_unit)
 
     def average_coverage(self, level: float) -> float:
         """Over all values of the horizons with a score; NaN where there is none."""

@@ -210,16 +210,15 @@ def forecasts(check: ForecastCheck | None) -> str:
 
 
 def _scores(check: ForecastCheck, p: int) -> str:
-    ahead = f"time ahead ({check.time_unit})" if check.time_unit else "time ahead"
     inside = (f"in {level:.0%}" for level in LEVELS)
-    header = ("steps", ahead, "values", "CRPS", "climatology", "persistence", *inside)
+    header = ("steps", "time ahead", "values", "CRPS", "climatology", "persistence", *inside)
     rows = []
     for h in check.shown_horizons():
         scores = (check.crps[h - 1, p], check.climatology[h - 1, p], check.persistence[h - 1, p])
         shares = [check.coverage[level][h - 1, p] for level in LEVELS]
         cells = [*(f"{s:.4g}" for s in scores), *(f"{share:.0%}" for share in shares)]
         shown = ["–" if np.isnan(v) else cell for v, cell in zip([*scores, *shares], cells, strict=True)]
-        rows.append((h, f"{h * check.step:.4g}", check.counts[h - 1, p], *shown))
+        rows.append((h, check.time_ahead(h), check.counts[h - 1, p], *shown))
     return f"<h3>{escape(check.names[p])}</h3>" + table(header, rows)
 
 
