@@ -7,6 +7,7 @@ import numpy as np
 from lamperti._typing import Float
 
 DATES = "s since 1970-01-01 UTC"  # the unit of times that were dates
+_MIDNIGHT = " 00:00:00 UTC"
 _NANOSECONDS = 2**63 / 1e9 - 1  # from 1970, in seconds: as far as pandas' and xarray's usual kind of date reaches
 
 
@@ -35,6 +36,12 @@ def as_dates(times: Float[np.ndarray, " T"], unit: str) -> np.ndarray:
 
 
 def span_text(times: Float[np.ndarray, " T"], unit: str) -> str:
-    """From the first time to the last."""
+    """From the first time to the last; of days, months and years, the dates alone.
+
+    >>> span_text(np.array([0.0, 86400.0]), DATES), span_text(np.array([0.5, 2.0]), "ka")
+    ('1970-01-01 to 1970-01-02', '0.5 to 2 ka')
+    """
     ends = [moment(float(t), unit) for t in (times[0], times[-1])]
+    if unit == DATES and all(end.endswith(_MIDNIGHT) for end in ends):
+        ends = [end.removesuffix(_MIDNIGHT) for end in ends]
     return " to ".join(ends) + (f" {unit}" if unit and unit != DATES else "")

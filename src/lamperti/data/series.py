@@ -182,9 +182,8 @@ class Series(Shown):
     def __repr__(self) -> str:
         lost = int(self.mask.size - self.mask.sum())
         missing = f", {lost} of {self.mask.size} values missing" if lost else ""
-        span = f"t={self.times[0]:g}..{self.times[-1]:g}"
-        if self.time_unit == DATES:
-            span = span_text(self.times, DATES)
+        dated = self.time_unit == DATES
+        span = span_text(self.times, DATES) if dated else f"t={self.times[0]:g}..{self.times[-1]:g}"
         sampling = f", {self._sampling()}" if self.length > 1 else ""
         return f"Series({self.length} samples of {', '.join(self.names)}; {span}{sampling}{missing})"
 
@@ -193,7 +192,8 @@ class Series(Shown):
         grid = self.calendar
         step = in_words(grid.step, grid.unit) if grid else told(self.dt, self.time_unit)
         if self.time_unit == DATES:
-            return f"step {step}" if self.is_regular else f"irregular, median step {step}"
+            odd = f"step {step}, rows missing" if grid else f"irregular, median step {step}"
+            return f"step {step}" if self.is_regular else odd
         return f"dt={self.dt:g}" if self.is_regular else f"irregular, median dt={self.dt:g}"
 
 

@@ -76,7 +76,7 @@ for (const place of document.querySelectorAll('.plot')) {
   const figure = JSON.parse(document.getElementById(place.id + '-data').textContent);
   stack(place, figure.layout);
   Plotly.newPlot(place, figure.data, figure.layout,
-    {responsive: true, displaylogo: false, displayModeBar: 'scene' in figure.layout}).then(
+    {responsive: true, displaylogo: false, displayModeBar: 'scene' in figure.layout && window.innerWidth > 700}).then(
     () => { place.dataset.drawn = 'yes'; });
 }
 """.strip()
