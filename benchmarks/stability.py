@@ -150,7 +150,7 @@ def unit_changes(iterations: int) -> dict[str, float]:
     for name, series in data.items():
         result = lp.fit(series, None, fit_config(0, iterations))
         ahead = lp.forecast(result, series[0], horizon=50, n_samples=64).samples / result.scaler.scale
-        per_step = result.drift(result.states)[0] * result.scaler.time_unit
+        per_step = result.drift(result.states)[0] * result.step
         found[name] = (ahead, per_step)
     base = found.pop("reference")
     return {
