@@ -10,12 +10,14 @@ from scipy.linalg import expm
 import lamperti as lp
 from lamperti.data.holding import held_out_from
 from lamperti.data.scaling import Scaler
+from lamperti.data.training_data import record_split
 from lamperti.diagnostics import fixed_points, whiteness
 from lamperti.diagnostics.at_times import nearest
 from lamperti.diagnostics.caveats import of_training
-from lamperti.diagnostics.held_out import _known, changes, unseen
+from lamperti.diagnostics.held_out import changes
 from lamperti.diagnostics.long_run import stretches
 from lamperti.diagnostics.summary import how_it_ended
+from lamperti.diagnostics.unseen import divide
 from lamperti.results import Config
 from lamperti.train.history import History, Record, Status
 
@@ -145,10 +147,13 @@ def test_the_unseen_part_is_found_again_in_a_series_with_a_gap():
     times = np.concatenate([np.arange(60.0), 200.0 + np.arange(40.0)])
     series = [lp.Series(np.sin(times), times=times)]
     config = Config(lp.ModelConfig(window=5), lp.FitConfig(validation_fraction=0.2))
-    result = SimpleNamespace(scaler=Scaler.from_series(series), config=config)
-    assert unseen(result, series) == [(0, 40, 60)]
-    known = _known(series, unseen(result, series))
-    assert [(one.times[0], one.times[-1]) for one in known] == [(0, 39), (200, 239)]
+    scaler = Scaler.from_series(series)
+    old = SimpleNamespace(scaler=scaler, config=config, trained_on=None, data=())
+    new = SimpleNamespace(**vars(old) | {"trained_on": record_split(series, scaler, 0.2, 5, config.fit.seed)})
+    for result in (old, new):  # a guess where the model does not know its rows
+        found = divide(result, series)
+        assert found.unseen == ((0, 40, 60),) and found.validation
+        assert [(one.times[0], one.times[-1]) for one in found.known] == [(0, 39), (200, 239)]
 
 
 def test_every_value_counts_at_its_nearest_step():

@@ -18,12 +18,12 @@ def test_copies_in_a_block_count_once():
     d = np.random.default_rng(0).normal(size=12)
     once, thrice = block_mean(d, np.arange(12)), block_mean(np.repeat(d, 3), np.repeat(np.arange(12), 3))
     assert thrice.se == pytest.approx(once.se) and thrice.mean == pytest.approx(once.mean)
-    assert thrice.margin == pytest.approx(2.201 * thrice.se, rel=1e-3)  # Student's quantile, 11 degrees of freedom
+    assert thrice.margin(1.959964) == pytest.approx(2.201 * thrice.se, rel=1e-3)  # Student's, 11 degrees of freedom
 
 
 def test_one_block_says_nothing():
     found = block_mean(np.ones(5), np.zeros(5, int))
-    assert np.isnan(found.se) and not found.sure and found.margin == np.inf
+    assert np.isnan(found.se) and not found.beyond() and found.margin() == np.inf
     assert block_mean(np.full(3, np.nan), np.arange(3)).n == 0
 
 
@@ -40,7 +40,7 @@ def test_forecasts_that_are_equally_good_are_seldom_told_apart():
     blocks = blocks_of(np.zeros(len(row), int), row, 8)
     for _ in range(400):
         d = lfilter(np.ones(8), 1.0, rng.normal(size=104))[8:][row]
-        sure += block_mean(d, blocks).sure
+        sure += block_mean(d, blocks).beyond()
     assert sure / 400 < 0.12  # 0.05 if blocks did not touch
-    naive = [block_mean(lfilter(np.ones(8), 1.0, rng.normal(size=104))[8:][row], row).sure for _ in range(200)]
+    naive = [block_mean(lfilter(np.ones(8), 1.0, rng.normal(size=104))[8:][row], row).beyond() for _ in range(200)]
     assert np.mean(naive) > 0.25

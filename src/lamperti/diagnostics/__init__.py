@@ -10,6 +10,7 @@ from lamperti.diagnostics.held_out import ForecastCheck, check_forecasts
 from lamperti.diagnostics.long_run import Likeness, likeness, lyapunov
 from lamperti.diagnostics.residuals import Residuals, residuals
 from lamperti.diagnostics.slices import Slice, slices
+from lamperti.diagnostics.verdict import Verdict, judge
 from lamperti.diagnostics.whiteness import Whiteness, whiteness
 
 __all__ = [
@@ -21,10 +22,12 @@ __all__ = [
     "Likeness",
     "Residuals",
     "Slice",
+    "Verdict",
     "Whiteness",
     "check_forecasts",
     "diagnose",
     "fixed_points",
+    "judge",
     "likeness",
     "lyapunov",
     "residuals",

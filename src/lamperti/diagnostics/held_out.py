@@ -3,45 +3,23 @@
 Notation   R origins, from which H steps are forecast; truth [R, H, P], NaN where it was not observed
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from lamperti import api
-from lamperti._errors import LampertiWarning
-from lamperti.data.dates import DATES
-from lamperti.data.durations import SECONDS, duration_text, in_words
-from lamperti.data.holding import held_out_from
-from lamperti.data.scaling import Scaler
-from lamperti.data.series import Series
-from lamperti.diagnostics.at_times import nearest, samples_at
+from lamperti._errors import SeriesError
+from lamperti.data.series import Series, unit_of_durations
+from lamperti.diagnostics.origins import Fan, UnseenForecasts, forecast_unseen
 from lamperti.evaluation import scores
 from lamperti.evaluation.climatology import Climatology
-from lamperti.results import FitResult, Forecast
+from lamperti.results import FitResult
 
 LEVELS = (0.5, 0.8, 0.9)
-_HORIZON = 100
-_CONTEXT = 256
 _SHOWN = 3  # fans kept whole
-_SAME = 1e-9
-_KIND = 24  # letters at the start of a warning that tell its kind
 _NEAR = 0.25  # of a step: two values as far apart as a horizon, give or take this, show a change over it
 _ENOUGH = 10  # values that a score is given for; half of the origins where that is less
-
-
-@dataclass(frozen=True, eq=False)
-class Fan:
-    """One forecast with the data before and after its origin."""
-
-    forecast: Forecast
-    context: Series
-    truth: Series
-    trained_until: float | None = None
-    """Time of the last sample before the held-out part; None where the series is new to the model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +43,8 @@ class ForecastCheck:
     fans: tuple[Fan, ...]
     remarks: tuple[str, ...] = ()
     """What the forecasts warned of, each kind once."""
+    overlap: str = ""
+    """A sentence on what training has seen of the data; empty where nothing is to be said."""
     time_unit: str = ""
 
     @property
@@ -85,12 +65,6 @@ class ForecastCheck:
         """A few horizons (steps) for a table, of those with a score."""
         chosen = {1, 2, 3, 5, 10, 20, 50, 100, self.furthest}
         return [h for h in self._scored() if h in chosen]
-
-    def time_ahead(self, steps: int) -> str:
-        """How long so many steps take; of dates, in the unit that suits it."""
-        dated = any(fan.context.time_unit == DATES for fan in self.fans) and self.time_unit in SECONDS
-        length = steps * self.step
-        return duration_text(length * SECONDS[self.time_unit]) if dated else in_words(length, self.time_unit)
 
     def average_coverage(self, level: float) -> float:
         """Over all values of the horizons with a score; NaN where there is none."""
@@ -117,134 +91,70 @@ def least_values(origins: int) -> int:
     return max(1, min(_ENOUGH, -(-origins // 2)))
 
 
-def trained_on(result: FitResult, series: Sequence[Series]) -> bool:
-    """Whether these are the data that the model was trained on, as far as their means, sds and step can tell."""
-    found, known = Scaler.from_series(series), result.scaler
-    return all(
-        np.allclose(a, b, rtol=_SAME, atol=0.0)
-        for a, b in ((found.shift, known.shift), (found.scale, known.scale), (found.time_unit, known.time_unit))
-    )
-
-
-class Span(NamedTuple):
-    """Samples ``first`` to ``stop`` (exclusive) of a series."""
-
-    series: int
-    first: int
-    stop: int
-
-
-def unseen(result: FitResult, series: Sequence[Series]) -> list[Span]:
-    """What training has not seen: its held-out part of the data that it was given, or all of other data."""
-    if not trained_on(result, series):
-        return [Span(i, 0, s.length) for i, s in enumerate(series)]
-    fit, window = result.config.fit, result.config.model.window or 1
-    # Training takes a series in pieces between its longest gaps, and fills the shorter gaps with unobserved samples.
-    parts = [(i, piece) for i, s in enumerate(series) for piece in api.pieces(s, result.scaler)]
-    masks = [piece.track.mask for _, piece in parts]
-    held_out = held_out_from(masks, fit.validation_fraction, window, np.random.default_rng(fit.seed))
-    found, begins = [], dict.fromkeys(range(len(series)), 0)
-    for number, (i, piece) in enumerate(parts):
-        stop = begins[i] + len(piece.rows)
-        if number in held_out:
-            found.append(Span(i, begins[i] + int(np.searchsorted(piece.rows, held_out[number])), stop))
-        begins[i] = stop
-    return found
-
-
 def check_forecasts(
     result: FitResult,
     series: Sequence[Series],
     *,
+    training: Sequence[Series] = (),
     horizon: int | None = None,
     n_origins: int = 24,
     n_samples: int = 200,
     seed: int = 0,
 ) -> ForecastCheck | None:
     """Forecast from up to ``n_origins`` places in the unseen part of the data, evenly spread; None where it is too
-    short for two of them. Origins of one series overlap, so that scores are less certain than their number says."""
-    spans = unseen(result, series)
-    # A span from the start of its series gives its first half as context.
-    starts = [span.first or span.stop // 2 for span in spans]
-    room = [(span.stop - start) // 2 for span, start in zip(spans, starts, strict=True)]
-    ahead = min(horizon or _HORIZON, max([1, *room]))
-    places = [
-        (span, origin)
-        for span, start in zip(spans, starts, strict=True)
-        for origin in range(max(start, 2), span.stop - ahead + 1)
-    ]
-    if len(places) < 2:
-        return None
-    places = [places[j] for j in np.unique(np.linspace(0, len(places) - 1, n_origins).round().astype(int))]
-    # One length for all contexts: every other length would be compiled anew.
-    length = min(_CONTEXT, *(origin for _, origin in places))
-    clocks = [result.scaler.in_steps(one) for one in series]
-    fans, members, truths = [], [], []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LampertiWarning)
-        for number, (span, origin) in enumerate(places):
-            i = span.series
-            context = series[i][origin - length : origin]
-            futures = api.forecast(result, context, horizon=ahead, n_samples=n_samples, seed=seed + number)
-            clock = clocks[i]
-            now = float(clock.times[origin - 1])
-            end = max(int(np.searchsorted(clock.times[: span.stop], now + ahead + 0.5)), origin + 1)
-            seen = float(series[i].times[span.first - 1]) if span.first else None
-            fan = Fan(futures, context, series[i][origin:end], seen)
-            observed = nearest(clock[origin:end], now, 1.0, ahead)
-            members.append(samples_at(result, futures, observed.late, seed + number))
-            truths.append(observed.values)
-            fans.append(fan)
-    samples, truth = np.stack(members), np.stack(truths)
-    validation = trained_on(result, series)
-    known = _known(clocks, spans) if validation else clocks
-    least = least_values(len(fans))
+    short for two of them. Origins of one series overlap, so that scores are less certain than their number says.
+
+    ``training``: the series that the model was fitted to, for climatology and persistence; by default those of the
+    result, or what of them is in the data."""
+    found = forecast_unseen(
+        result, series, training=training, horizon=horizon, n_origins=n_origins, n_samples=n_samples, seed=seed
+    )
+    return None if found is None else checked(found, result)
+
+
+def checked(found: UnseenForecasts, result: FitResult) -> ForecastCheck:
+    """Scores of forecasts that were made already."""
+    samples, truth, seed = found.samples, found.truth, found.seed
+    least = least_values(len(truth))
+    whole = [fan for fan, row in zip(found.fans, truth, strict=True) if ~np.isnan(row[-1]).all()] or found.fans
     return ForecastCheck(
-        origins=len(fans),
-        validation=validation,
-        step=result.step,
+        origins=len(truth),
+        validation=found.division.validation,
+        step=found.step,
         names=result.names,
         counts=np.sum(~np.isnan(truth), axis=0),
-        crps=_mean(scores.crps(samples, truth), least),
-        climatology=_mean(Climatology.of_series(known).crps(truth), least),
-        persistence=_mean(_persistence(known, fans, n_samples, truth, seed), least),
+        crps=_mean(found.crps, least),
+        climatology=_mean(climatology(found), least),
+        persistence=_mean(persistence(found), least),
         coverage={level: _mean(scores.covered(samples, truth, level), least) for level in LEVELS},
         pit=scores.pit(samples, truth, seed=seed),
-        remarks=_distinct([str(w.message) for w in caught if issubclass(w.category, LampertiWarning)]),
-        fans=tuple(fans[j] for j in np.unique(np.linspace(0, len(fans) - 1, _SHOWN).round().astype(int))),
-        time_unit=result.step_unit,
+        remarks=found.remarks,
+        overlap=found.division.remark,
+        fans=tuple(whole[j] for j in np.unique(np.linspace(0, len(whole) - 1, _SHOWN).round().astype(int))),
+        time_unit=unit_of_durations(result.time_unit),
     )
 
 
-def _distinct(messages: list[str]) -> tuple[str, ...]:
-    """The first of each kind: many origins warn of the same with other numbers."""
-    return tuple({message[:_KIND]: message for message in reversed(messages)}.values())
+def climatology(found: UnseenForecasts) -> Float[np.ndarray, "R H P"]:
+    """CRPS of the long-run distribution of the known data; NaN where a channel has none."""
+    try:
+        return Climatology.of_series(found.division.known).crps(found.truth)
+    except SeriesError:
+        return np.full(found.truth.shape, np.nan)
 
 
-def _known(series: Sequence[Series], spans: Sequence[Span]) -> list[Series]:
-    """What is left of the series before and after the spans."""
-    found = []
-    for i, one in enumerate(series):
-        begin = 0
-        for span in [span for span in spans if span.series == i]:
-            found += [one[begin : span.first]] if span.first > begin else []
-            begin = span.stop
-        found += [one[begin:]] if begin < one.length else []
-    return found
-
-
-def _persistence(known: list[Series], fans: list[Fan], n_samples: int, truth: np.ndarray, seed: int) -> np.ndarray:
-    """CRPS of the last value seen, dressed in the changes of the known data (with times in steps) over each horizon;
-    NaN where those show none, or where a context saw nothing of a channel."""
-    rng = np.random.default_rng(seed)
-    last = np.concatenate([_last_seen(fan.context) for fan in fans])
+def persistence(found: UnseenForecasts) -> Float[np.ndarray, "R H P"]:
+    """CRPS of the last value seen, dressed in the changes of the known data over each horizon; NaN where those show
+    none, or where a context saw nothing of a channel."""
+    truth, step, n_samples = found.truth, found.step, found.samples.shape[1]
+    rng = np.random.default_rng(found.seed)
+    last = np.concatenate([_last_seen(fan.context) for fan in found.fans])
     members = np.repeat(last[:, None, None], truth.shape[1], axis=2) + np.zeros((1, n_samples, 1, 1))
     for h in range(truth.shape[1]):
-        found = [changes(one, h + 1.0, _NEAR) for one in known]
+        changed = [changes(one, (h + 1) * step, _NEAR * step) for one in found.division.known]
         for p in range(truth.shape[2]):
-            seen = np.concatenate([one[p] for one in found]) if found else np.empty(0)
-            drawn = rng.choice(seen, (len(fans), n_samples)) if len(seen) > 1 else np.nan
-            members[:, :, h, p] += drawn
+            seen = np.concatenate([one[p] for one in changed]) if changed else np.empty(0)
+            members[:, :, h, p] += rng.choice(seen, (len(truth), n_samples)) if len(seen) > 1 else np.nan
     whole = ~np.isnan(members).any(axis=1)
     return scores.crps(members, np.where(whole, truth, np.nan))
 

@@ -14,6 +14,7 @@ from lamperti.data.training_data import Seen, rows_seen
 from lamperti.results import FitResult
 
 _SAME = 1e-9
+_ENOUGH_KNOWN = 200
 _ENOUGH_NEW = 50  # rows that are new altogether; with fewer, those that were held out count, too
 
 
@@ -54,11 +55,11 @@ def divide(result: FitResult, series: Sequence[Series], training: Sequence[Serie
     new, held_out, learned = (int(np.sum(rows == kind)) for kind in (Seen.NEW, Seen.HELD_OUT, Seen.TRAINING))
     counted = (Seen.NEW,) if new >= _ENOUGH_NEW or not held_out else (Seen.NEW, Seen.HELD_OUT)
     unseen = tuple(span for i, one in enumerate(seen) for span in _spans(i, np.isin(one, counted)))
-    known = _learned(series, seen)
-    for other in (training, result.data):
-        if not known and other:
-            known = _learned(other, _seen(result, other))
+    sources = [_learned(series, seen)]
+    sources += [_learned(other, _seen(result, other)) for other in (training, result.data) if other]
+    known = max(sources, key=_rows)
     validation = Seen.HELD_OUT in counted
+    known = known if _rows(known) >= _least_known(result) else ()
     return Division(unseen, known, validation, _overlap(new, held_out, learned, validation))
 
 
@@ -89,6 +90,15 @@ def _seen(result: FitResult, series: Sequence[Series]) -> list[Int[np.ndarray, "
 def _learned(series: Sequence[Series], seen: Sequence[np.ndarray]) -> tuple[Series, ...]:
     spans = [span for i, one in enumerate(seen) for span in _spans(i, one == Seen.TRAINING)]
     return tuple(series[span.series][span.first : span.stop] for span in spans)
+
+
+def _rows(series: Sequence[Series]) -> int:
+    return sum(one.length for one in series)
+
+
+def _least_known(result: FitResult) -> int:
+    """Rows of the training data that stand for all of it."""
+    return 1 if result.trained_on is None else min(_ENOUGH_KNOWN, -(-result.trained_on.n_rows // 3))
 
 
 def _spans(i: int, rows: np.ndarray) -> list[Span]:

@@ -14,8 +14,6 @@ from scipy import stats
 
 from lamperti._typing import Float, Int
 
-_TWO_SIDED = 0.975  # at many blocks, two standard errors
-
 
 @dataclass(frozen=True)
 class Mean:
@@ -27,15 +25,15 @@ class Mean:
     """Origins that are known."""
     blocks: int
 
-    @property
-    def margin(self) -> float:
-        """Two standard errors; more with few blocks, as Student's law has it."""
-        return float(stats.t.ppf(_TWO_SIDED, self.blocks - 1) * self.se) if self.blocks > 1 else np.inf
+    def margin(self, errors: float = 2.0) -> float:
+        """So many standard errors; more with few blocks: what Student's law passes as seldom."""
+        if self.blocks < 2:
+            return np.inf
+        return float(stats.t.isf(stats.norm.sf(errors), self.blocks - 1) * self.se)
 
-    @property
-    def sure(self) -> bool:
-        """Whether the mean is further from zero than chance takes it."""
-        return bool(abs(self.mean) > self.margin)
+    def beyond(self, errors: float = 2.0) -> bool:
+        """Whether the mean is further from zero than that."""
+        return bool(abs(self.mean) > self.margin(errors))
 
 
 def block_mean(d: Float[np.ndarray, " R"], block: Int[np.ndarray, " R"]) -> Mean:
