@@ -135,7 +135,7 @@ def test_the_summary_comes_first_with_every_caveat(made, page):
     sections = [attrs["id"] for attrs in page.named("section")]
     assert sections[0] == "summary" and {"data", "space", "forecasts", "residuals", "reproduce"} <= set(sections)
     text = "".join(page.text)
-    assert made[1].caveats
+    assert text.index(made[1].verdict.sentence) < text.index(made[1].caveats[0].text)
     assert all(caveat.text in text for caveat in made[1].caveats)
     assert f"{made[1].lyapunov.mean:.4g}" in text
     assert f"{made[1].forecasts.crps[0, 0]:.4g}" in text
@@ -310,12 +310,14 @@ def test_evaluate_scores_what_was_held_out(place, capsys, monkeypatch):
     found = json.loads(capsys.readouterr().out)
     assert found["data"] == "validation" and found["origins"] == 4
     rows = found["channels"]["y"]
-    assert [row["steps"] for row in rows] == [1, 2, 3, 5] and {row["values"] for row in rows} == {4}
+    assert [row["steps"] for row in rows] == [1, 2, 3, 5] and {row["values"] for row in rows} == {3, 4}
+    assert found["verdict"]["kind"] == "unknown" and "too little data was held out" in found["verdict"]["sentence"]
     assert all(row["crps"] > 0 and row["climatology"] > 0 and 0 <= row["coverage_90"] <= 1 for row in rows)
     monkeypatch.setenv("COLUMNS", "80")
     capsys.readouterr()
     assert main([*command, "--horizon", "5"]) == 0
     said = capsys.readouterr().out
+    assert said.startswith("Unknown: too little data was held out to compare forecasts with simple methods (60 samples")
     assert "held-out part" in said and "time in" in said and "…" not in said
     header = next(line for line in said.splitlines() if "crps" in line)
     assert header.split()[:6] == ["steps", "time", "values", "crps", "climatology", "persistence"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lamperti.diagnostics.summary import Summary
+    from lamperti.diagnostics.verdict import Verdict
     from lamperti.viz.accessor import Plots
 
 
@@ -124,6 +126,14 @@ class FitResult(Shown):
         from lamperti.diagnostics.summary import summarise
 
         return summarise(self)
+
+    @cached_property
+    def verdict(self) -> "Verdict":
+        """The model beside simple methods on what training held out; computed when it is first asked for (seconds).
+        `lamperti.diagnostics.judge(result, data)` does the same with other data."""
+        from lamperti.diagnostics.verdict import judge  # which stands above the results
+
+        return judge(self)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """The history of training, a row a record (nats a transition), by iteration."""

@@ -116,6 +116,7 @@ def test_the_table_has_the_means_and_errors_of_independent_origins():
     assert abs(first.scores["climatology"].mean - 1 / np.sqrt(np.pi) / 0.6) < 5 * first.scores["climatology"].se
     rows = found.rows()
     assert rows[0][0] == "ahead (s)" and rows[0][-1] == "verdict" and len(rows) == len(found.table) + 1
+    assert found.short_rows()[1][0::4] == (rows[1][0], rows[1][-1]) and found.short_rows()[1][3] == first.against
     assert found.to_dict()["table"][0]["scores"]["model"]["mean"] == first.scores["model"].mean
 
 

@@ -90,26 +90,37 @@ def interruptible(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _what_is_saved(folder: Path) -> Iterator[None]:
+def _what_is_saved(folder: Path, while_: str) -> Iterator[None]:
     """An interrupt when training is done says that nothing is lost."""
     try:
         yield
     except (KeyboardInterrupt, Terminated) as error:
-        raise type(error)(f"interrupted while figures were drawn; the model is saved in {folder}.") from None
+        raise type(error)(f"interrupted while {while_}; the model is saved in {folder}.") from None
 
 
 def conclude(result: FitResult, folder: Path, *, figures: bool, as_json: bool) -> int:
-    """Write the tables of a run and, if it came to its end, its figures; say how it ended. The exit code."""
+    """Write the tables of a run and, if it came to its end, judge it and draw its figures; say how it ended, and the
+    verdict last. The exit code."""
     with told_of("config.toml and history.csv"):
         claim_in_run(folder, *TABLES)
         write_tables(result, folder)
     status = result.history.status
-    if figures and status not in _EXIT_CODES:  # who pressed Ctrl-C does not want to wait
-        Console(stderr=True, highlight=False, quiet=is_quiet()).print("drawing figures")
-        with _what_is_saved(folder):
-            write_figures(result, folder)
+    verdict = None
+    if status not in _EXIT_CODES:  # who pressed Ctrl-C does not want to wait
+        stage = Console(stderr=True, highlight=False, quiet=is_quiet())
+        with _what_is_saved(folder, "forecasts were compared with simple methods"):
+            stage.print("comparing forecasts with simple methods")
+            with told_of("the comparison with simple methods"):
+                verdict = result.verdict
+        if figures:
+            stage.print("drawing figures")
+            with _what_is_saved(folder, "figures were drawn"):
+                write_figures(result, folder)
     go_on = f" Go on with: lamperti resume {folder}" if status in _EXIT_CODES else ""
-    say(f"{folder}: {summary(result)}.{go_on}", {"out": str(folder)} | training_facts(result), as_json=as_json)
+    facts = {"out": str(folder)} | training_facts(result) | {"verdict": verdict and verdict.to_dict()}
+    say(f"{folder}: {summary(result)}.{go_on}", facts, as_json=as_json)
+    if verdict and not as_json:
+        say(verdict.sentence, {}, as_json=False)
     return exit_code(result)
 
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from lamperti._errors import ConfigError, SeriesError
+from lamperti._errors import ConfigError, LampertiError, SeriesError
 from lamperti._text import visible
 from lamperti.cli._output import check_output_file
 from lamperti.cli._remembered import Recording, recording
@@ -19,8 +19,12 @@ from lamperti.cli._say import say, say_json
 from lamperti.cli._source import Source, as_arguments
 from lamperti.data.matching import match_channels
 from lamperti.data.series import Series
-from lamperti.diagnostics.held_out import LEVELS, ForecastCheck, check_forecasts
+from lamperti.diagnostics.held_out import LEVELS, ForecastCheck, checked
+from lamperti.diagnostics.long_run import likeness
+from lamperti.diagnostics.origins import forecast_unseen
+from lamperti.diagnostics.verdict import Verdict, verdict_on
 from lamperti.io import load
+from lamperti.results import FitResult
 from lamperti.runs.fingerprint import fingerprint
 from lamperti.runs.folder import enlist_in_run, is_run
 from lamperti.runs.sealed import CONFIG, read_config
@@ -44,8 +48,8 @@ def report(
 ) -> None:
     """Write a report on a run: one HTML file with caveats, figures and tables, which needs no network.
 
-    Forecasts are checked on the part of the data that training held out, or, where the data is new to the model, on
-    all of it.
+    It begins with a verdict: forecasts of data that training has not seen beside those of simple methods. The model
+    knows which rows it learned from, and leaves them out.
 
     Args:
         run: folder of a run, or a model file
@@ -66,13 +70,27 @@ def report(
     series = file.read()
     if is_run(run) and place.absolute().parent == run.absolute():
         enlist_in_run(run, place.name)  # with the run, it will be replaced
-    found = write_report(result, series, place, title=title, origin=_origin(run, data, file, series, seed), seed=seed)
+    training = _training(run, data, result)
+    origin = _origin(run, data, file, series, seed)
+    found = write_report(result, series, place, title=title, origin=origin, training=training, seed=seed)
     size = place.stat().st_size
     if not json:
+        Console(highlight=False, markup=False).print(visible(found.verdict.sentence), soft_wrap=True)
         for caveat in found.caveats:  # results, which not even --quiet holds back
             Console(highlight=False, markup=False).print(visible(f"- {caveat.text}"), soft_wrap=True)
-    facts = {"out": str(place), "bytes": size, "caveats": [dataclasses.asdict(caveat) for caveat in found.caveats]}
+    facts = {"out": str(place), "bytes": size, "verdict": found.verdict.to_dict()}
+    facts["caveats"] = [dataclasses.asdict(caveat) for caveat in found.caveats]
     say(f"{place}: {size / 1e6:.1f} MB.", facts, as_json=json)
+
+
+def _training(run: Path, data: Path | None, result: FitResult) -> list[Series]:
+    """The series that a run was fitted to, for simple methods to learn from, if they can still be read."""
+    if data is None or not (run / CONFIG).is_file():
+        return []
+    try:
+        return [match_channels(one, result.names) for one in recording(run, None, Source(), result.names).read()]
+    except (LampertiError, OSError):
+        return []
 
 
 def _origin(run: Path, data: Path | None, file: Recording, series: list[Series], seed: int) -> dict[str, str]:
@@ -107,11 +125,11 @@ def evaluate(
     json: bool = False,
     source: Source = _DEFAULT_SOURCE,
 ) -> None:
-    """Score forecasts of data that training has not seen, beside climatology and persistence.
+    """Score forecasts of data that training has not seen, beside simple methods; the verdict comes first.
 
     Args:
         run: folder of a run, or a model file
-        data: file of new data, or of the training data, of which the held-out part is then used (the default)
+        data: file of new data, or of the training data (the default); rows that training learned from are left out
         horizon: steps ahead; up to 100 as the data allows
         origins: places to forecast from
         samples: paths drawn from each
@@ -125,15 +143,25 @@ def evaluate(
     series = [
         match_channels(one, result.names) for one in recording(run, data, source, result.names, result.time_unit).read()
     ]
-    check = check_forecasts(result, series, horizon=horizon, n_origins=origins, n_samples=samples, seed=seed)
-    if check is None:
+    found = forecast_unseen(
+        result,
+        series,
+        training=_training(run, data, result),
+        horizon=horizon,
+        n_origins=origins,
+        n_samples=samples,
+        seed=seed,
+    )
+    if found is None:
         raise SeriesError(
             "the data has no part that training has not seen and that is long enough to forecast from twice. "
             "Give longer or newer data."
         )
+    check, verdict = checked(found, result), verdict_on(found, result, likeness(result, series, seed=seed)[0])
     if json:
-        _print_json(check)
+        _print_json(check, verdict)
     else:
+        _print_verdict(verdict)
         _print(check)
 
 
@@ -156,10 +184,29 @@ def _rows(check: ForecastCheck, p: int) -> list[dict[str, float]]:
     ]
 
 
-def _print_json(check: ForecastCheck) -> None:
+def _print_verdict(verdict: Verdict) -> None:
+    console = Console(highlight=False, markup=False)
+    console.print(visible(verdict.sentence), soft_wrap=True)
+    rows = verdict.short_rows()
+    table = Table(title="CRPS in sds of the data, lower is better", title_justify="left", box=None, pad_edge=False)
+    for column in rows[0] if rows else ():
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in rows[1:]:
+        table.add_row(*row)
+    if rows:
+        console.print(table)
+    for text in verdict.advice:
+        console.print(visible(f"try: {text}"), soft_wrap=True)
+    for text in verdict.notes:
+        console.print(visible(f"note: {text}"), soft_wrap=True)
+    console.print()
+
+
+def _print_json(check: ForecastCheck, verdict: Verdict) -> None:
     about = {"origins": check.origins, "data": "validation" if check.validation else "new", "notes": _notes(check)}
     about |= {"time_unit": check.time_unit, "least_values": check.least}
     about |= {f"average_{_coverage(level)}": check.average_coverage(level) for level in LEVELS}
+    about |= {"overlap": check.overlap, "verdict": verdict.to_dict()}
     say_json({**about, "channels": {name: _rows(check, p) for p, name in enumerate(check.names)}})
 
 

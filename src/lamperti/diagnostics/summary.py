@@ -1,5 +1,6 @@
 """A fitted model as a table of text, in the manner of statistics packages."""
 
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +8,10 @@ import numpy as np
 from lamperti._shown import html_text
 from lamperti._text import visible
 from lamperti.data.durations import in_words, one
+from lamperti.data.stationarity import assess
 from lamperti.diagnostics.caveats import of_training
 from lamperti.diagnostics.fixed_points import FixedPoint, fixed_points
+from lamperti.diagnostics.verdict import Verdict
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.results import FitResult
 from lamperti.train.history import EventKind, History, Status
@@ -35,10 +38,14 @@ class Summary:
     tables: tuple[tuple[tuple[str, ...], ...], ...]
     """Each with its header as the first row."""
     notes: tuple[str, ...]
+    verdict: Verdict
 
     def __str__(self) -> str:
         title = "Latent stochastic differential equation"
-        lines = [title.center(_WIDTH).rstrip(), "=" * _WIDTH, *_two_columns(self.facts)]
+        lines = [title.center(_WIDTH).rstrip(), "=" * _WIDTH, *textwrap.wrap(self.verdict.sentence, _WIDTH)]
+        rows = self.verdict.short_rows()
+        lines += ["", "CRPS in sds of the data, lower is better", *_aligned(tuple(rows))] if rows else []
+        lines += ["-" * _WIDTH, *_two_columns(self.facts)]
         for table in self.tables:
             lines += ["-" * _WIDTH, *_aligned(table)]
         lines.append("=" * _WIDTH)
@@ -51,18 +58,21 @@ class Summary:
 
 
 def summarise(result: FitResult) -> Summary:
-    """What a result holds, with the fixed points of its drift."""
+    """What a result holds, with its verdict and the fixed points of its drift."""
     tables = [_channels(result), _coordinates(result)]
     if result.history.records:
         tables.append(_bound(result))
-    points = fixed_points(result.drift, result.states, result.step, n_starts=_STARTS)
+    moving = [c.sentence for c in assess(result.data).channels if not c.stationary] if result.data else []
+    points = () if moving else fixed_points(result.drift, result.states, result.step, n_starts=_STARTS)
     if points:
         tables.append(_points(points))
     chosen_blindly = result.history.records and not result.history.held_out
     notes = [f"Diffusion, drift and eigenvalues are per {one(result.step_unit)}."] if result.step_unit else []
     notes += ["Nothing was held out: states were chosen by the training bound."] if chosen_blindly else []
     notes += [caveat.text for caveat in of_training(result.history, calibrates=result.config.fit.calibrate)]
-    return Summary(tuple(_facts(result)), tuple(tuple(t) for t in tables), tuple(notes))
+    notes += [*result.verdict.advice, *result.verdict.notes]
+    notes += [f"{' '.join(moving)} Fixed points are therefore not listed."] if moving else []
+    return Summary(tuple(_facts(result)), tuple(tuple(t) for t in tables), tuple(notes), result.verdict)
 
 
 def how_it_ended(status: Status) -> str:

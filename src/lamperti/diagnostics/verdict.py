@@ -86,11 +86,32 @@ class Verdict:
         return tuple(self.table[0].scores) if self.table else ()
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The table as text, with its header: mean ± standard error."""
+        """The table as text, with its header: mean ± standard error of every method."""
         if not self.table:
             return []
-        head = (f"ahead ({self.unit})" if self.unit else "steps ahead", *self.methods, "verdict")
-        return [head, *(self._row(row) for row in self.table)]
+        return [
+            (self._ahead, *self.methods, "verdict"),
+            *((self._time(row), *map(_cell, row.scores.values()), row.outcome) for row in self.table),
+        ]
+
+    def short_rows(self) -> list[tuple[str, ...]]:
+        """The same with the simple method alone that decides."""
+        if not self.table:
+            return []
+        return [
+            (self._ahead, MODEL, "best simple method", "", "verdict"),
+            *(
+                (self._time(row), _cell(row.scores[MODEL]), _cell(row.scores[row.against]), row.against, row.outcome)
+                for row in self.table
+            ),
+        ]
+
+    @property
+    def _ahead(self) -> str:
+        return f"ahead ({self.unit})" if self.unit else "steps ahead"
+
+    def _time(self, row: HorizonVerdict) -> str:
+        return f"{row.time:.4g}" if self.unit else str(row.steps)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -98,10 +119,9 @@ class Verdict:
         lists = {"advice": list(self.advice), "notes": list(self.notes)}
         return plain | lists | {"table": [asdict(row) for row in self.table]}
 
-    def _row(self, row: HorizonVerdict) -> tuple[str, ...]:
-        cells = [f"{s.mean:.3g} ± {s.se:.1g}" if np.isfinite(s.mean) else "–" for s in row.scores.values()]
-        ahead = f"{row.time:.4g}" if self.unit else str(row.steps)
-        return (ahead, *cells, row.outcome)
+
+def _cell(score: Score) -> str:
+    return f"{score.mean:.3g} ± {score.se:.1g}" if np.isfinite(score.mean) else "–"
 
 
 def judge(
@@ -139,7 +159,7 @@ def verdict_on(found: UnseenForecasts | None, result: FitResult, alike: Sequence
     if found is None:
         return Verdict(sentence_of(Findings(escapes=escapes)), "unknown", escapes=escapes)
     channels = np.unique(np.linspace(0, len(result.names) - 1, _MOST_CHANNELS).round().astype(int)).tolist()
-    horizons = _judged(found)
+    horizons = judged_horizons(found)
     runaways = _runaways(found)
     seen = Findings(
         unseen=found.division.n_unseen, origins=len(found.truth), runaways=runaways, escapes=escapes,
@@ -170,7 +190,7 @@ def verdict_on(found: UnseenForecasts | None, result: FitResult, alike: Sequence
     )
 
 
-def _judged(found: UnseenForecasts) -> list[int]:
+def judged_horizons(found: UnseenForecasts) -> list[int]:
     """Horizons at which enough origins are far enough apart."""
     furthest = found.truth.shape[1]
     chosen = []

@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from lamperti._errors import DependencyError
 from lamperti._text import counted
 from lamperti.api import embed
 from lamperti.data.files import atomic_write
+from lamperti.data.series import Series
 from lamperti.diagnostics import Diagnostics, Effort, diagnose
-from lamperti.report import sections
+from lamperti.report import opening, sections
 from lamperti.report._page import GENERATOR, page
 from lamperti.results import FitResult
 
@@ -29,6 +30,7 @@ def write_report(
     *,
     title: str = "",
     origin: Mapping[str, str] | None = None,
+    training: Sequence[Series] = (),
     effort: Effort | None = None,
     seed: int = 0,
 ) -> Diagnostics:
@@ -39,6 +41,7 @@ def write_report(
     - `data`: what the model was trained on, or data new to it, as for `lamperti.diagnostics.diagnose`.
     - `path`: the HTML file.
     - `title`: at its top; the channels by default.
+    - `training`: the series of the fit, where `data` is new and the model was read from a file.
     - `origin`: facts for those who want to reproduce it, such as the command and the file of the data.
 
     **Raises** `DependencyError` without plotly, `SeriesError` for data without the model's channels.
@@ -49,7 +52,7 @@ def write_report(
     ```
     """
     script = _plotly()
-    found = diagnose(result, data, effort=effort or Effort(), seed=seed)
+    found = diagnose(result, data, training=training, effort=effort or Effort(), seed=seed)
     atomic_write(path, render(result, found, title=title, origin=origin or {}, script=script).encode())
     return found
 
@@ -68,7 +71,7 @@ def render(
     names = ", ".join(result.names[:4]) + (", …" if len(result.names) > 4 else "")
     samples = f"{len(found.series)} series, {found.samples} samples, {counted(len(result.names), 'channel')}"
     parts = (
-        ("summary", "Summary", sections.summary(result, found)),
+        ("summary", "Summary", opening.summary(result, found)),
         ("data", "Data", sections.data(found)),
         ("learning", "Training", sections.training(result)),
         ("space", "Phase space", sections.phase_space(result, embed(result, series), found)),

@@ -37,6 +37,9 @@ th, td { padding: 4px 12px 4px 0; text-align: right; vertical-align: top; border
 th { color: #555; font-weight: 600; }
 th:first-child, td:first-child { text-align: left; }
 table.words td, table.words th { text-align: left; }
+p.verdict { font-size: 17px; font-weight: 600; border-left: 6px solid #9a9a9a; padding: 4px 12px; }
+p.verdict.better { border-color: #009e73; }
+p.verdict.worse, p.verdict.mixed { border-color: #d55e00; }
 ul.caveats { list-style: none; padding: 0; margin: 8px 0; }
 ul.caveats li { border-left: 4px solid #d55e00; background: #fff6ef; padding: 6px 12px; margin: 6px 0; }
 ul.caveats li.note { border-color: #9a9a9a; background: #f6f7f9; }

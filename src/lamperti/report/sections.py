@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import get_args
 
@@ -12,6 +12,7 @@ import lamperti
 from lamperti.data.dates import moment
 from lamperti.data.durations import in_words, one
 from lamperti.diagnostics import Diagnostics
+from lamperti.diagnostics.claims import ExponentClaim
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck
 from lamperti.diagnostics.summary import guard_events, how_it_ended, place, rates
 from lamperti.diagnostics.whiteness import Whiteness
@@ -21,7 +22,6 @@ from lamperti.report.recordings import recordings
 from lamperti.results import Embedding, FitResult
 from lamperti.train.history import EventKind
 
-_NOTES = {"dimension", "few samples"}  # caveats that every such data set raises
 _LIBRARIES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 _SERIES = 12
 _GAPS = 8
@@ -31,61 +31,13 @@ _GUARD: dict[EventKind, str] = {
     "rollback": "Returns to an earlier state",
     "raised jitter": "Jitter raised tenfold",
 }
-_NO_SKILL = 0.95  # of climatology's score
-
-
-def summary(result: FitResult, found: Diagnostics) -> str:
-    """What was learned, in sentences, after what to be careful about."""
-    items = "".join(
-        f"<li{' class=note' * (caveat.code in _NOTES)}>{escape(caveat.text)}</li>" for caveat in found.caveats
-    )
-    serious = [c for c in found.caveats if c.code not in _NOTES]
-    lead = "Before you rely on this model:" if serious else "The checks raised nothing serious. Keep in mind:"
-    return f'{paragraph(lead)}<ul class="caveats">{items}</ul>' + "".join(
-        paragraph(sentence) for sentence in _sentences(result, found)
-    )
-
-
-def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
-    names = ", ".join(result.names[:6]) + (" and others" if len(result.names) > 6 else "")
-    yield (
-        f"The model describes {names} as seen through noise from a state of {result.model.latent_dim} coordinates that "
-        f"follows a stochastic differential equation, learned from series of {found.samples} samples in all."
-    )
-    unit = result.step_unit or "units of time"
-    check = found.forecasts
-    if check is not None and check.furthest:
-        ahead = _skilful(check)
-        far = "not even one step ahead"
-        if ahead and ahead == check.furthest:
-            far = f"as far as was looked ({in_words(check.step * ahead, unit)})"
-        elif ahead:
-            far = f"up to {in_words(check.step * ahead, unit)} ahead"
-        yield (
-            f"On data that training has not seen, forecasts were better than the long-run distribution {far}, and "
-            f"their 90 % intervals held {check.average_coverage(0.9):.0%} of the values."
-        )
-    e = found.lyapunov
-    if np.isfinite(e.mean) and abs(e.mean) >= 2 * e.se:
-        verdict = (
-            "chaotic: nearby states part" if e.mean > 0 else "not chaotic: nearby states under the same noise meet"
-        )
-        per = one(result.step_unit) or "unit of time"
-        yield f"The learned system is {verdict} at a rate of {abs(e.mean):.3g} ± {e.se:.1g} per {per}."
-    if found.fixed_points:
-        kinds = [p.kind for p in found.fixed_points]
-        listed = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        many = "one point" if len(kinds) == 1 else f"{len(kinds)} points"
-        yield f"Inside the region of the data, the mean drift vanishes at {many}: {listed}."
-
-
-def _skilful(check: ForecastCheck) -> int:
-    """Steps ahead up to which every horizon with a score beats climatology."""
-    ratio = np.mean(check.crps / check.climatology, axis=1)
-    scored = np.flatnonzero(~np.isnan(ratio))
-    poor = scored[~(ratio[scored] < _NO_SKILL)]
-    good = scored[scored < poor[0]] if poor.size else scored
-    return int(good[-1]) + 1 if good.size else 0
+_EXPONENTS: dict[ExponentClaim, str] = {
+    "chaotic": "positive: chaos",
+    "not chaotic": "negative: no chaos",
+    "linear": "that of a linear system",
+    "open": "sign open",
+    "none": "of this recording, which has no law that stays: nothing is claimed of the system",
+}
 
 
 def data(found: Diagnostics) -> str:
@@ -177,10 +129,12 @@ def equation(result: FitResult, found: Diagnostics) -> str:
             )
     else:
         text += paragraph("None inside the region that the data went through.")
+    if not found.stationarity.stationary:
+        text += paragraph("The data has no law that stays: the points are of this recording, not of the system.")
     e = found.lyapunov
     text += "<h3>Largest Lyapunov exponent</h3>"
     if np.isfinite(e.mean):
-        sign = "positive: chaos" if e.mean > 2 * e.se else "negative: no chaos" if e.mean < -2 * e.se else "sign open"
+        sign = _EXPONENTS[found.exponent_claim]
         text += paragraph(
             f"{e.mean:.4g} ± {e.se:.2g} per {one(result.step_unit) or 'unit of time'} ({sign}), of the mean drift with "
             f"its noise, over {len(e.paths)} paths; ± is one standard error over paths, without what is unknown of the "
@@ -198,9 +152,9 @@ def forecasts(check: ForecastCheck | None) -> str:
         "the part of the training data that was held out; it also chose when to stop, so that scores are a little "
         "better than on new data"
         if check.validation
-        else "data that is new to the model; climatology is that of these data themselves"
+        else "data that is new to the model"
     )
-    text = paragraph(f"Checked on {kind}.") + "".join(figure(spec) for spec in charts.fans(check))
+    text = paragraph(f"Checked on {kind}. {check.overlap}") + "".join(figure(spec) for spec in charts.fans(check))
     text += figure(charts.calibration(check))
     text += paragraph(
         "A value is compared with the forecast of its own time and counts at its nearest step; horizons with fewer "
