@@ -8,12 +8,15 @@ import pytest
 
 import fitted
 import lamperti as lp
+from lamperti.data.stationarity import ChannelStationarity, Stationarity
 from lamperti.diagnostics import Effort, diagnose, lyapunov
 from lamperti.diagnostics.at_times import samples_at
+from lamperti.diagnostics.calibration import HorizonCalibration
 from lamperti.diagnostics.caveats import caveats
 from lamperti.diagnostics.held_out import check_forecasts
 from lamperti.diagnostics.residuals import as_one_segment
 from lamperti.diagnostics.unseen import divide, looks_like_training_data
+from lamperti.diagnostics.verdict import HorizonVerdict, Verdict
 from lamperti.forecasting import standardised_increments
 from lamperti.results import FitResult
 
@@ -141,6 +144,21 @@ def test_findings_beyond_their_thresholds_become_caveats(found):
     assert "sign of the exponent" in _codes(found, lyapunov=unsure)
     sure = dataclasses.replace(found.lyapunov, mean=-0.9, se=0.1)
     assert "sign of the exponent" not in _codes(found, lyapunov=sure)
+    linear = dataclasses.replace(found.lyapunov, mean=found.linear_exponent, se=1e-6)
+    assert dataclasses.replace(found, lyapunov=linear).exponent_claim == "linear"
+    bad = HorizonCalibration(2, 1e-5, 0.2, 0.5, 0.1)
+    assert {"not calibrated", "too narrow"} <= _codes(found, calibration=(bad,))
+    fine = HorizonCalibration(2, 0.5, 0.5, 0.85, 0.1)
+    assert not {"not calibrated"} & _codes(found, calibration=(fine,))
+    worse = HorizonVerdict(3, 0.3, 20, "worse", "persistence", {})
+    verdict = Verdict("Worse.", "worse", (worse,), ("Decimate.",), unit="s", runaways=0.1)
+    first, second, *_ = caveats(dataclasses.replace(found, verdict=verdict))
+    assert (first.code, second.code) == ("forecasts diverge", "worse than a simple method")
+    assert second.text == "A simple method (persistence) forecasts better than the model 0.3 s ahead. Decimate."
+    trend = ChannelStationarity("y", "trend", 0.9, 9.0, "y has a trend.")
+    moving = dataclasses.replace(found, stationarity=Stationarity((trend,)))
+    assert "not stationary" in {c.code for c in moving.caveats} and moving.exponent_claim == "none"
+    assert "dimension at the end" in _codes(found, dimension=5)
     errors = dataclasses.replace(found.residuals.one_step[0], p_white=1e-9, autocorrelation=np.array([0.5]), sd=2.0)
     loose = dataclasses.replace(found.residuals, one_step=(errors,))
     assert {"not white", "spread of errors"} <= _codes(found, residuals=loose)
