@@ -183,12 +183,17 @@ def _intervals(found: "Diagnostics", check: ForecastCheck) -> Iterator[Caveat]:
     narrow = [row for row in found.calibration if row.coverage < 0.9 - max(_COVERAGE_OFF, row.coverage_margin)]
     # Origins overlap and horizons hang together: the error of the mean is that of the origins alone, at best.
     margin = max(_COVERAGE_OFF, 2 * np.sqrt(0.09 / check.origins))
-    if covered < 0.9 - margin or narrow:
-        steps = [str(row.steps) for row in narrow]
-        some = len(narrow) < len(found.calibration)
-        where = f", most clearly {_listed(steps)} steps ahead" if narrow and some else ""
+    if covered < 0.9 - margin or len(narrow) == len(found.calibration) > 0:
         yield Caveat(
-            "too narrow", f"Forecast intervals are too narrow: those of 90 % hold {covered:.0%} of the values{where}."
+            "too narrow", f"Forecast intervals are too narrow: those of 90 % hold {covered:.0%} of the values."
+        )
+    elif narrow:
+        steps, lowest = [str(row.steps) for row in narrow], min(row.coverage for row in narrow)
+        unit = "step" if steps == ["1"] else "steps"
+        yield Caveat(
+            "too narrow",
+            f"Forecast intervals are too narrow {_listed(steps)} {unit} ahead: those of 90 % hold as few as "
+            f"{lowest:.0%} of the values there.",
         )
     if covered > 0.9 + _COVERAGE_OFF:
         yield Caveat("too wide", f"Forecast intervals are too wide: those of 90 % hold {covered:.0%} of values.")
@@ -256,8 +261,9 @@ def _equation(found: "Diagnostics") -> Iterator[Caveat]:
 
 
 def _data(found: "Diagnostics") -> Iterator[Caveat]:
-    if found.samples < _FEW_SAMPLES:
-        yield Caveat("few samples", f"The data has {found.samples} samples: with so few, expect the model to be vague.")
+    if found.learned_from < _FEW_SAMPLES:
+        text = f"The training data has {found.learned_from} samples: with so few, expect the model to be vague."
+        yield Caveat("few samples", text)
     dim, suggested = found.dimension, found.suggested_dimension
     if dim > _LARGEST_TRIED or (dim == _LARGEST_TRIED and suggested == dim):
         yield Caveat(

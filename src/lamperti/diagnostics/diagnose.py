@@ -67,6 +67,8 @@ class Diagnostics:
     slices: tuple[Slice, ...]
     extrapolated: float
     """Share of the states of the data at which the sd of the drift exceeds the drift's usual size."""
+    learned_from: int
+    """Samples of the training data, the held-out part included; of older models, those of the data at hand."""
 
     @property
     def samples(self) -> int:
@@ -141,6 +143,7 @@ def diagnose(
         simulation=simulation,
         slices=slices(result),
         extrapolated=_extrapolated(result),
+        learned_from=sum(s.length for s in series) if result.trained_on is None else result.trained_on.n_rows,
     )
 
 

@@ -44,7 +44,7 @@ def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
     names = ", ".join(result.names[:6]) + (" and others" if len(result.names) > 6 else "")
     yield (
         f"The model describes {names} as seen through noise from a state of {result.model.latent_dim} coordinates that "
-        f"follows a stochastic differential equation, learned from series of {found.samples} samples in all."
+        f"follows a stochastic differential equation, learned from series of {found.learned_from} samples in all."
     )
     unit = unit_of_durations(result.time_unit) or "units of time"
     check = found.forecasts
