@@ -32,7 +32,7 @@ class _Config(BaseModel):
             )
         values = {name: plain(value) for name, value in values.items()}
         for name, field in type(self).model_fields.items():
-            if isinstance(values.get(name), bool) and field.annotation is not bool:  # True is no 1
+            if isinstance(values.get(name), bool) and field.annotation not in (bool, bool | None):  # True is no 1
                 raise ConfigError(f"{type(self).__name__}.{name}: input should be no truth value; got {values[name]}.")
         try:
             super().__init__(**values)

@@ -17,7 +17,7 @@ def made(scale=1.0, shift=0.0, seed=0, n=40, spacing=5, channels=1):
     truth = rng.normal(size=(n, 3, channels))
     samples = shift + scale * rng.normal(size=(n, 200, 3, channels))
     place = np.stack([np.zeros(n, int), spacing * np.arange(n)], axis=1)
-    return UnseenForecasts(None, (), 1.0, place, (), samples, truth, (), 0)
+    return UnseenForecasts(None, (), place, (), samples, truth, (), 0)
 
 
 def test_a_calibrated_forecast_passes():
@@ -61,7 +61,5 @@ def test_the_exponent_of_the_nearest_linear_system_is_that_of_continuous_time():
     step, rate = 0.5, -0.7
     states = np.random.default_rng(0).normal(size=(50, 2))
     slopes = (np.exp(np.array([rate, -3.0]) * step) - 1) / step
-    result = SimpleNamespace(
-        states=states, scaler=SimpleNamespace(time_unit=step), drift=lambda x: (x * slopes + 1.0, np.zeros_like(x))
-    )
+    result = SimpleNamespace(states=states, step=step, drift=lambda x: (x * slopes + 1.0, np.zeros_like(x)))
     assert linear_exponent(result) == pytest.approx(rate)

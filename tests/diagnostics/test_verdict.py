@@ -8,7 +8,6 @@ import pytest
 from scipy.signal import lfilter
 
 import lamperti as lp
-from lamperti.data.dates import DATES
 from lamperti.data.scaling import Scaler
 from lamperti.data.training_data import record_training_data
 from lamperti.diagnostics import judge
@@ -36,7 +35,7 @@ def forecasts(values, known, law, *, n_origins=40, first=20, dt=1.0, mask=None):
     division = Division((Span(0, 0, len(values)),), tuple(lp.Series(k, dt=dt) for k in known), False)
     fans = tuple(SimpleNamespace(context=series[:row]) for row in rows)
     place = np.stack([np.zeros_like(rows), rows], axis=1)
-    return UnseenForecasts(division, (series,), dt, place, fans, samples, truth, (), 0)
+    return UnseenForecasts(division, (series,), place, fans, samples, truth, (), 0)
 
 
 def law_of(phi, sd=1.0, shift=0.0):
@@ -49,17 +48,17 @@ def law_of(phi, sd=1.0, shift=0.0):
     return law
 
 
-def model(time_unit="", **parts):
+def model(step_unit="", **parts):
     config = SimpleNamespace(model=SimpleNamespace(window=8))
     about = {"history": History(status="patience"), "trained_on": None, "model": SimpleNamespace(latent_dim=2)}
     scaler = Scaler(np.zeros(1), np.ones(1), 1.0)
     return SimpleNamespace(
-        **about | {"scaler": scaler, "names": ("y",), "time_unit": time_unit, "config": config} | parts
+        **about | {"scaler": scaler, "names": ("y",), "step": 1.0, "step_unit": step_unit, "config": config} | parts
     )
 
 
-def verdict(law, seed=1, time_unit="s", **parts):
-    return verdict_on(forecasts(ar1(900, seed), [ar1(1500, 2)], law, **parts), model(time_unit))
+def verdict(law, seed=1, step_unit="s", **parts):
+    return verdict_on(forecasts(ar1(900, seed), [ar1(1500, 2)], law, **parts), model(step_unit))
 
 
 def test_the_true_law_is_as_good_as_autoregression_on_autoregressive_data():
@@ -177,14 +176,14 @@ def test_gaps_are_bridged_for_simple_methods():
 
 
 def test_values_by_steps_have_gaps_where_samples_lack():
-    series = lp.Series([1.0, 2.0, 4.0], times=[0.0, 0.5, 1.5])
-    np.testing.assert_array_equal(on_steps(series, 0.5)[:, 0], [1.0, 2.0, np.nan, 4.0])
-    assert on_steps(lp.Series([1.0, 2.0, 4.0], times=[0.0, 0.7, 1.5]), 0.5) is None
+    series = lp.Series([1.0, 2.0, 4.0], times=[0.0, 1.0, 3.0])
+    np.testing.assert_array_equal(on_steps(series)[:, 0], [1.0, 2.0, np.nan, 4.0])
+    assert on_steps(lp.Series([1.0, 2.0, 4.0], times=[0.0, 1.4, 3.0])) is None
 
 
-def test_dates_are_spoken_of_in_days_and_unknown_units_in_steps():
+def test_horizons_are_spoken_of_in_their_unit_and_unknown_units_in_steps():
     outcomes = ((1, "better", "autoregression"), (5, "better", "autoregression"), (10, "worse", "climatology"))
-    dated = sentence_of(Findings(100, 20, step=86400.0, time_unit=DATES, outcomes=outcomes))
+    dated = sentence_of(Findings(100, 20, step=1.0, unit="days", outcomes=outcomes))
     assert "(climatology) 10 days ahead" in dated and "up to 5 days ahead" in dated
     plain = sentence_of(Findings(100, 20, step=0.25, outcomes=outcomes))
     assert "10 steps ahead" in plain and "up to 5 steps ahead" in plain

@@ -17,7 +17,7 @@ def linear_exponent(result: FitResult) -> float:
     """The largest exponent of the linear system that is nearest to the mean drift along the states of the data."""
     design = np.column_stack([np.ones(len(result.states)), result.states])
     slopes = np.linalg.lstsq(design, result.drift(result.states)[0], rcond=None)[0][1:]
-    return float(continuous(np.linalg.eigvals(slopes), result.scaler.time_unit)[0].real)
+    return float(continuous(np.linalg.eigvals(slopes), result.step)[0].real)
 
 
 def exponent_claim(exponent: Exponent, linear: float, stationarity: Stationarity) -> ExponentClaim:

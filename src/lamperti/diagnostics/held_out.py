@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from lamperti._errors import SeriesError
-from lamperti.data.series import Series, unit_of_durations
+from lamperti.data.dates import DATES
+from lamperti.data.durations import SECONDS, duration_text, in_words
+from lamperti.data.series import Series
 from lamperti.diagnostics.origins import Fan, UnseenForecasts, forecast_unseen
 from lamperti.evaluation import scores
 from lamperti.evaluation.climatology import Climatology
@@ -66,6 +68,12 @@ class ForecastCheck:
         chosen = {1, 2, 3, 5, 10, 20, 50, 100, self.furthest}
         return [h for h in self._scored() if h in chosen]
 
+    def time_ahead(self, steps: int) -> str:
+        """How long so many steps take; of dates, in the unit that suits it."""
+        dated = any(fan.context.time_unit == DATES for fan in self.fans) and self.time_unit in SECONDS
+        length = steps * self.step
+        return duration_text(length * SECONDS[self.time_unit]) if dated else in_words(length, self.time_unit)
+
     def average_coverage(self, level: float) -> float:
         """Over all values of the horizons with a score; NaN where there is none."""
         found = self.coverage[level]
@@ -120,7 +128,7 @@ def checked(found: UnseenForecasts, result: FitResult) -> ForecastCheck:
     return ForecastCheck(
         origins=len(truth),
         validation=found.division.validation,
-        step=found.step,
+        step=result.step,
         names=result.names,
         counts=np.sum(~np.isnan(truth), axis=0),
         crps=_mean(found.crps, least),
@@ -131,7 +139,7 @@ def checked(found: UnseenForecasts, result: FitResult) -> ForecastCheck:
         remarks=found.remarks,
         overlap=found.division.remark,
         fans=tuple(whole[j] for j in np.unique(np.linspace(0, len(whole) - 1, _SHOWN).round().astype(int))),
-        time_unit=unit_of_durations(result.time_unit),
+        time_unit=result.step_unit,
     )
 
 
@@ -146,12 +154,12 @@ def climatology(found: UnseenForecasts) -> Float[np.ndarray, "R H P"]:
 def persistence(found: UnseenForecasts) -> Float[np.ndarray, "R H P"]:
     """CRPS of the last value seen, dressed in the changes of the known data over each horizon; NaN where those show
     none, or where a context saw nothing of a channel."""
-    truth, step, n_samples = found.truth, found.step, found.samples.shape[1]
+    truth, n_samples = found.truth, found.samples.shape[1]
     rng = np.random.default_rng(found.seed)
     last = np.concatenate([_last_seen(fan.context) for fan in found.fans])
     members = np.repeat(last[:, None, None], truth.shape[1], axis=2) + np.zeros((1, n_samples, 1, 1))
     for h in range(truth.shape[1]):
-        changed = [changes(one, (h + 1) * step, _NEAR * step) for one in found.division.known]
+        changed = [changes(one, h + 1.0, _NEAR) for one in found.division.known]
         for p in range(truth.shape[2]):
             seen = np.concatenate([one[p] for one in changed]) if changed else np.empty(0)
             members[:, :, h, p] += rng.choice(seen, (len(truth), n_samples)) if len(seen) > 1 else np.nan

@@ -3,6 +3,7 @@
 Notation   R origins, from which H steps are forecast; S futures; truth [R, H, P], NaN where it was not observed
 """
 
+import dataclasses
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Fan:
     forecast: Forecast
     context: Series
     truth: Series
+    trained_until: float | None = None
+    """Time of the last sample before the held-out part; None where the series is new to the model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +42,8 @@ class UnseenForecasts:
     forecast of its own time."""
 
     division: Division
+    """With times in steps of the model, as ``series``: months are then of one length."""
     series: tuple[Series, ...]
-    step: float
     place: Int[np.ndarray, "R 2"]
     """Of each origin, the series and its first row after it."""
     fans: tuple[Fan, ...]
@@ -78,7 +81,7 @@ def forecast_unseen(
     ahead = min(horizon or _HORIZON, max([1, *room]))
     least = -(-ahead // 4)
     places = [
-        (span.series, row, span.stop)
+        (span, row)
         for span, start in zip(division.unseen, starts, strict=True)
         for row in range(start, span.stop - least + 1)
     ]
@@ -86,25 +89,27 @@ def forecast_unseen(
         return None
     places = [places[j] for j in np.unique(np.linspace(0, len(places) - 1, n_origins).round().astype(int))]
     # One length for all contexts: every other length would be compiled anew.
-    length = min(_CONTEXT, *(row for _, row, _ in places))
-    step = result.scaler.time_unit
+    length = min(_CONTEXT, *(row for _, row in places))
+    clocks = [result.scaler.in_steps(one) for one in series]
     fans, members, truths = [], [], []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LampertiWarning)
-        for number, (i, row, stop) in enumerate(places):
-            context = series[i][row - length : row]
+        for number, (span, row) in enumerate(places):
+            one, clock = series[span.series], clocks[span.series]
+            context = one[row - length : row]
             futures = api.forecast(result, context, horizon=ahead, n_samples=n_samples, seed=seed + number)
-            end = int(np.searchsorted(series[i].times[:stop], context.times[-1] + (ahead + 0.5) * step))
-            fan = Fan(futures, context, series[i][row : max(end, row + 1)])
-            observed = nearest(fan.truth, context.times[-1], step, ahead)
+            now = float(clock.times[row - 1])
+            end = max(int(np.searchsorted(clock.times[: span.stop], now + ahead + 0.5)), row + 1)
+            seen = float(one.times[span.first - 1]) if span.first else None
+            fan = Fan(futures, context, one[row:end], seen)
+            observed = nearest(clock[row:end], now, 1.0, ahead)
             members.append(samples_at(result, futures, observed.late, seed + number))
             truths.append(observed.values)
             fans.append(fan)
     return UnseenForecasts(
-        division=division,
-        series=tuple(series),
-        step=step,
-        place=np.array([(i, row) for i, row, _ in places]),
+        division=dataclasses.replace(division, known=tuple(map(result.scaler.in_steps, division.known))),
+        series=tuple(clocks),
+        place=np.array([(span.series, row) for span, row in places]),
         fans=tuple(fans),
         samples=np.stack(members),
         truth=np.stack(truths),

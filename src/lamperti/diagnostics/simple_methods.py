@@ -46,8 +46,8 @@ def simple_scores(found: UnseenForecasts, horizons: Sequence[int], channels: Seq
         name: score[:, at][..., list(channels)]
         for name, score in ((CLIMATOLOGY, climatology(found)), (PERSISTENCE, persistence(found)))
     }
-    known = [on_steps(one, found.step) for one in found.division.known]
-    past = [on_steps(found.past(r)[-_SEEN_BEFORE:], found.step) for r in range(len(found.truth))]
+    known = [on_steps(one) for one in found.division.known]
+    past = [on_steps(found.past(r)[-_SEEN_BEFORE:]) for r in range(len(found.truth))]
     if any(one is None for one in [*known, *past]):
         note = "The samples are not evenly spaced: autoregression, nearest neighbours and season were left out."
         return SimpleScores(scores, None, (note,))
@@ -69,16 +69,16 @@ def simple_scores(found: UnseenForecasts, horizons: Sequence[int], channels: Seq
     return SimpleScores(scores, season, tuple(notes))
 
 
-def on_steps(one: Series, step: float) -> Float[np.ndarray, "T P"] | None:
-    """Values by whole steps, NaN where there are none; None where the steps are of many lengths."""
+def on_steps(one: Series) -> Float[np.ndarray, "T P"] | None:
+    """Values by whole steps, NaN where there are none; None where the steps are of many lengths. Times are in steps."""
     if one.length < 2:
         return np.array(one.values)
-    whole = np.round(one.steps / step)
-    if np.mean((np.abs(one.steps / step - whole) > _UNEVEN) | (whole < 1)) > _MOST_UNEVEN:
+    whole = np.round(one.steps)
+    if np.mean((np.abs(one.steps - whole) > _UNEVEN) | (whole < 1)) > _MOST_UNEVEN:
         return None
     place = np.concatenate([[0], np.cumsum(np.maximum(whole, 1))]).astype(np.int64)
     if place[-1] > 100 * one.length:  # gaps that would fill the memory: all before the last of them is long ago
-        return on_steps(one[int(np.flatnonzero(whole > _LONGEST_GAP)[-1]) + 1 :], step)
+        return on_steps(one[int(np.flatnonzero(whole > _LONGEST_GAP)[-1]) + 1 :])
     values = np.full((place[-1] + 1, one.n_channels), np.nan)
     values[place] = one.values
     return values

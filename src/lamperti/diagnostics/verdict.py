@@ -18,7 +18,7 @@ from lamperti.data.series import Series
 from lamperti.diagnostics.long_run import Likeness, likeness
 from lamperti.diagnostics.origins import UnseenForecasts, forecast_unseen
 from lamperti.diagnostics.simple_methods import SimpleScores, simple_scores
-from lamperti.diagnostics.verdict_words import Findings, advice_on, sentence_of, spoken_time
+from lamperti.diagnostics.verdict_words import Findings, advice_on, sentence_of
 from lamperti.evaluation import invariants
 from lamperti.evaluation.paired import Mean, block_mean, blocks_of
 from lamperti.results import FitResult
@@ -163,7 +163,7 @@ def verdict_on(found: UnseenForecasts | None, result: FitResult, alike: Sequence
     runaways = _runaways(found)
     seen = Findings(
         unseen=found.division.n_unseen, origins=len(found.truth), runaways=runaways, escapes=escapes,
-        step=found.step, time_unit=result.time_unit, outcomes=(),
+        step=result.step, unit=result.step_unit, outcomes=(),
     )  # fmt: skip
     notes = list(filter(None, [found.division.remark]))
     if not horizons:
@@ -184,7 +184,7 @@ def verdict_on(found: UnseenForecasts | None, result: FitResult, alike: Sequence
         advice=advice_on(seen, simple.season, result),
         notes=tuple(notes),
         origins=len(found.truth),
-        unit=spoken_time(horizons[-1] * found.step, result.time_unit).unit,
+        unit=result.step_unit,
         runaways=runaways,
         escapes=escapes,
     )
@@ -213,7 +213,6 @@ def _table(
     scale = result.scaler.scale[channels]
     own = _capped(found.crps[:, np.array(horizons) - 1][..., channels] / scale)
     others = {name: _capped(score / scale) for name, score in simple.crps.items()}
-    like = found.step * horizons[-1]
     rows, alone = [], []
     for k, h in enumerate(horizons):
         block = _blocks(found, h)
@@ -225,9 +224,8 @@ def _table(
             large = {name: abs(d.mean) > _MATTERS * scores[name].mean for name, d in usable.items()}
             outcome, against = _outcome(usable, large, _ERRORS)
             alone.append(_outcome(usable, large, _ERRORS_ALONE))
-            time = spoken_time(h * found.step, result.time_unit, like=like).value
             means = {name: Score(s.mean, s.se) for name, s in scores.items()}
-            rows.append(HorizonVerdict(h, time, scores[MODEL].n, outcome, against, means))
+            rows.append(HorizonVerdict(h, h * result.step, scores[MODEL].n, outcome, against, means))
     beside = [{row.outcome for row in (*rows[max(k - 1, 0) : k], *rows[k + 1 : k + 2])} for k in range(len(rows))]
     return tuple(
         row if not near or row.outcome in near else replace(row, outcome=by_itself[0], against=by_itself[1])

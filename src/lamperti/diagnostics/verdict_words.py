@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from lamperti.data.dates import DATES
+from lamperti.data.durations import in_words
 from lamperti.diagnostics.simple_methods import AR, CLIMATOLOGY, NEIGHBOURS, PERSISTENCE, SEASON
 from lamperti.results import FitResult
 
@@ -15,15 +15,7 @@ SPOKEN = {
     AR: "linear autoregression",
     NEIGHBOURS: "nearest neighbours",
 }
-_LONGER = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("s", 1.0))
 _FEW_ROWS = 1000
-
-
-class Spoken(NamedTuple):
-    """A length of time as people say it; steps where the unit is not known."""
-
-    value: float
-    unit: str
 
 
 class Findings(NamedTuple):
@@ -34,17 +26,9 @@ class Findings(NamedTuple):
     runaways: float = 0.0
     escapes: float = 0.0
     step: float = 1.0
-    time_unit: str = ""
+    unit: str = ""
+    """Of time, in which ``step`` is given; steps are counted where it is not known."""
     outcomes: tuple[tuple[int, str, str], ...] = ()
-
-
-def spoken_time(time: float, time_unit: str, like: float | None = None) -> Spoken:
-    """A length of time in the user's unit; of dates, in days, hours, minutes or seconds as ``like`` (itself)."""
-    if time_unit != DATES:
-        return Spoken(time, time_unit)
-    size = time if like is None else like
-    unit, seconds = next((pair for pair in _LONGER if size >= 2 * pair[1]), _LONGER[-1])
-    return Spoken(time / seconds, unit)
 
 
 def sentence_of(found: Findings) -> str:
@@ -105,13 +89,12 @@ def _range(found: Findings, run: list[tuple[int, str, str]]) -> str:
         return f"{end} ahead"
     if first == found.outcomes[0][0]:
         return f"up to {end} ahead"
-    begin = spoken_time(first * found.step, found.time_unit, like=last * found.step)
-    return f"from {begin.value:.3g} to {end} ahead" if begin.unit else f"from {first} to {end} ahead"
+    begin = f"{first * found.step:.3g}" if found.unit else str(first)
+    return f"from {begin} to {end} ahead"
 
 
 def _ahead(found: Findings, steps: int) -> str:
-    time = spoken_time(steps * found.step, found.time_unit)
-    return f"{time.value:.3g} {time.unit}" if time.unit else f"{steps} step{'s' * (steps > 1)}"
+    return in_words(steps * found.step, found.unit, 3) if found.unit else f"{steps} step{'s' * (steps > 1)}"
 
 
 def _advice(found: Findings, season: int | None, result: FitResult) -> Iterator[str]:

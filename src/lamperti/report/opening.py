@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lamperti.data.series import unit_of_durations
+from lamperti.data.durations import one as one_of
 from lamperti.diagnostics import Diagnostics
 from lamperti.diagnostics.held_out import ForecastCheck
 from lamperti.diagnostics.verdict import Verdict
@@ -46,21 +46,20 @@ def _sentences(result: FitResult, found: Diagnostics) -> Iterator[str]:
         f"The model describes {names} as seen through noise from a state of {result.model.latent_dim} coordinates that "
         f"follows a stochastic differential equation, learned from series of {found.learned_from} samples in all."
     )
-    unit = unit_of_durations(result.time_unit) or "units of time"
     check = found.forecasts
     if check is not None and check.furthest:
         ahead = _skilful(check)
         far = "not even one step ahead"
         if ahead and ahead == check.furthest:
-            far = f"as far as was looked ({check.step * ahead:.4g} {unit})"
+            far = f"as far as was looked ({check.time_ahead(ahead)})"
         elif ahead:
-            far = f"up to {check.step * ahead:.4g} {unit} ahead"
+            far = f"up to {check.time_ahead(ahead)} ahead"
         yield (
             f"On data that training has not seen, forecasts were better than the long-run distribution {far}, and "
             f"their 90 % intervals held {check.average_coverage(0.9):.0%} of the values."
         )
     e = found.lyapunov
-    per = unit_of_durations(result.time_unit) or "unit of time"
+    per = one_of(result.step_unit) or "unit of time"
     claims = {
         "chaotic": "is chaotic: nearby states part",
         "not chaotic": "is not chaotic: nearby states under the same noise meet",

@@ -10,7 +10,7 @@ import numpy as np
 
 import lamperti
 from lamperti.data.dates import moment
-from lamperti.data.durations import in_words, one
+from lamperti.data.durations import one
 from lamperti.diagnostics import Diagnostics
 from lamperti.diagnostics.claims import ExponentClaim
 from lamperti.diagnostics.held_out import LEVELS, ForecastCheck
