@@ -26,7 +26,7 @@ _NEGLIGIBLE = 0.04  # of the error: a difference that nobody would notice
 _NOTHING = 0.02  # of the data's sd: an error that is as good as none
 _ALIKE = 0.01  # of the error, up to which the shorter window is taken
 _SHORTEST = 3
-_WINDOWS = 6  # that the longest series must hold
+_WINDOWS = 12  # that the data must hold: two make a window and what follows it, and there are folds
 _WIDEST = 1_500  # samples times channels of a window
 _MAX_ROWS = 3_000
 _LEAST_ROWS = 40
@@ -133,9 +133,9 @@ def choose_start(
     """The smallest dimension that is not clearly behind the best in predicting data that it was not fitted to, with the
     shortest window and the coordinates that suit it. What is given is kept."""
     usual = window_length(arrays)
-    longest, n_channels = max(map(len, arrays)), arrays[0].shape[1]
+    longest, total, n_channels = max(map(len, arrays)), sum(map(len, arrays)), arrays[0].shape[1]
     offered = sorted({usual // 2, usual, 2 * usual, 4 * usual})
-    windows = [w for w in offered if _SHORTEST <= w <= LONGEST_WINDOW and _WINDOWS * w <= longest]
+    windows = [w for w in offered if _SHORTEST <= w <= LONGEST_WINDOW and 4 * w <= longest and _WINDOWS * w <= total]
     least = -(-(dimension or 1) // n_channels)  # samples, of which a window has as many components as asked for
     windows = [w for w in windows if w * n_channels <= _WIDEST and w >= least] or [max(usual, least)]
     windows = [window] if window else windows
