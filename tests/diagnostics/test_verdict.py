@@ -211,3 +211,25 @@ def test_rows_are_new_held_out_or_learned_from_whatever_file_they_come_in():
 
 def test_a_model_without_data_has_no_verdict():
     assert judge(model(data=())).kind == "unknown"
+
+
+def test_a_channel_counts_the_same_in_any_unit():
+    one = forecasts(ar1(900, 1), [ar1(1500, 2)], law_of(PHI))
+    unit = np.array([1.0, 1000.0])
+
+    def doubled(series):
+        return lp.Series(series.values * unit, times=series.times, names=("a", "b"))
+
+    both = dataclasses.replace(
+        one,
+        series=tuple(map(doubled, one.series)),
+        division=dataclasses.replace(one.division, known=tuple(map(doubled, one.division.known))),
+        fans=tuple(SimpleNamespace(context=doubled(fan.context)) for fan in one.fans),
+        samples=one.samples * unit,
+        truth=one.truth * unit,
+    )
+    two = verdict_on(both, model("s", names=("a", "b"), scaler=Scaler(np.zeros(2), unit, 1.0)))
+    for ours, theirs in zip(two.table, verdict_on(one, model("s")).table, strict=True):
+        for name in ("model", "climatology"):
+            assert ours.scores[name].mean == pytest.approx(theirs.scores[name].mean)
+            assert ours.scores[name].se == pytest.approx(theirs.scores[name].se)
