@@ -26,9 +26,9 @@ from pathlib import Path
 import numpy as np
 
 import lamperti as lp
+from lamperti.config import Config
 from lamperti.data import Scaler
 from lamperti.data.files import atomic_write
-from lamperti.results import Config
 from lamperti.train.history import History
 
 _WORDS = [

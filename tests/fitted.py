@@ -4,7 +4,7 @@ from functools import cache
 
 import lamperti as lp
 
-MODEL = lp.ModelConfig(latent_dim=2, n_inducing=8, window=6, lag=2, n_components=4)
+MODEL = lp.ModelConfig(latent_dim=2, n_inducing=8, window=6, lag=2, n_components=4, kernel="se")
 FIT = lp.FitConfig(
     max_iterations=3,
     batch_size=4,

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import lamperti as lp
+from lamperti.config import Config
 from lamperti.data.scaling import Scaler
 from lamperti.dynamics.initial import InitialState
 from lamperti.dynamics.mean import LinearMean
@@ -21,7 +22,6 @@ from lamperti.encoders import HankelSkip, WindowMLP
 from lamperti.kernels import SquaredExponential
 from lamperti.math.normal_gamma import NormalGamma, prior
 from lamperti.model import LatentSDE
-from lamperti.results import Config
 from lamperti.smoothers import SigmaPoint
 from lamperti.train.history import History
 from small_models import random_normal_gamma

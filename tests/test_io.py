@@ -219,13 +219,18 @@ def test_what_the_guard_did_is_not_lost_with_the_first_format(tmp_path):
     assert [(e.iteration, e.count) for e in loaded.events if e.kind == "refused step"] == [(2, 2), (3, 3)]
 
 
+def _as_of_format_3(content, arrays):
+    """Without what format 4 brought: a clock, what was trained on, and the region of the data."""
+    kept = {name: value for name, value in content.items() if name not in ("clock", "trained_on", "bounded")}
+    return kept | {"schema": 3}, {name: a for name, a in arrays.items() if ".region." not in name}
+
+
 def test_what_was_trained_on_survives_and_the_third_format_did_not_know_it(model_file):
     loaded, result = lp.load(model_file), fitted.result()
     assert loaded.trained_on == result.trained_on and len(loaded.trained_on.series) == 4
-    content, arrays = _parts(model_file)
-    del content["trained_on"]
-    _forge(model_file, content | {"schema": 3}, arrays)
-    assert lp.load(model_file).trained_on is None
+    content, arrays = _as_of_format_3(*_parts(model_file))
+    _forge(model_file, content, arrays)
+    assert lp.load(model_file).trained_on is None and lp.load(model_file).model.dynamics.region is None
 
 
 @pytest.mark.parametrize(
@@ -315,8 +320,8 @@ def test_calendar_unit_and_last_date_come_back(tmp_path):
 
 def test_a_file_from_before_calendars_is_told_in_the_unit_that_suits_its_step(tmp_path):
     content, arrays = _parts(_saved(tmp_path, dataclasses.replace(fitted.result(), time_unit=DATES)))
-    del content["clock"]
-    _forge(tmp_path / "model", content | {"schema": 3, "time_unit": 600.0}, arrays)
+    content, arrays = _as_of_format_3(content, arrays)
+    _forge(tmp_path / "model", content | {"time_unit": 600.0}, arrays)
     old = lp.load(tmp_path / "model")
     assert (old.step, old.step_unit, old.scaler.calendar) == (10.0, "min", None)
 

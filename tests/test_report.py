@@ -145,9 +145,10 @@ def test_the_summary_comes_first_with_every_caveat(made, page):
 def test_three_dimensions_are_shown_in_space():
     import plotly.graph_objects as go
 
+    from lamperti.config import Config
     from lamperti.data.scaling import Scaler
     from lamperti.report import space
-    from lamperti.results import Config, Embedding
+    from lamperti.results import Embedding
     from lamperti.train.history import History
 
     series, config = fitted.data().series, fitted.MODEL.model_copy(update={"latent_dim": 3})

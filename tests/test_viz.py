@@ -13,8 +13,8 @@ from matplotlib.quiver import Quiver
 import fitted
 import lamperti as lp
 from lamperti import viz
+from lamperti.config import Config
 from lamperti.data.scaling import Scaler
-from lamperti.results import Config
 from lamperti.train.history import History
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lamperti._errors import ConfigError
+from lamperti._errors import ConfigError, SeriesError
 
 _MOST_SEED = 2**63 - 1
 
@@ -55,3 +55,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.integer | np.floating | np.bool_):
         return value.item()
     return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+
+
+def as_points(x: Any, dim: int) -> np.ndarray:
+    """Latent points [..., D] that a caller gave."""
+    try:
+        points = np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise SeriesError(
+            f"x must be latent points, numbers [..., {dim}]; got a {type(x).__name__}. States of a series: "
+            "lamperti.embed(result, series).mean."
+        ) from None
+    if points.ndim == 0 or points.shape[-1] != dim:
+        raise SeriesError(f"x must have {dim} latent coordinates along its last axis; got shape {points.shape}.")
+    return points

@@ -1,6 +1,7 @@
 """Configuration at the edge: frozen, checked, TOML-loadable. Numerics take values, never these objects."""
 
 import tomllib
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -158,6 +159,14 @@ class FitConfig(_Config):
     )
     validate_every: int = Field(default=25, ge=1, description="iterations from one validation to the next")
     patience: int = Field(default=20, ge=1, description="validations without a gain before training stops")
+
+
+@dataclass(frozen=True, eq=False)
+class Config:
+    """The configuration in force, with what was chosen from the data filled in."""
+
+    model: ModelConfig
+    fit: FitConfig
 
 
 def _explain(cls: type[BaseModel], error: ValidationError) -> str:

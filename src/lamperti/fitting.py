@@ -16,7 +16,7 @@ import numpy as np
 from lamperti._errors import ConfigError, RunError, TrainingError
 from lamperti._numbers import as_seed
 from lamperti._runtime import refuse_fork
-from lamperti.config import FitConfig, ModelConfig
+from lamperti.config import Config, FitConfig, ModelConfig
 from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import warn_of_concerns
 from lamperti.data.coordinates import Choice
@@ -30,7 +30,7 @@ from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.forecasting import smooth
 from lamperti.model import LatentSDE
 from lamperti.progress import Showing, shows_progress
-from lamperti.results import Config, FitResult
+from lamperti.results import FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
 from lamperti.train.bounded import bounded
 from lamperti.train.build import build_model, choose, settings_of, skeleton
@@ -91,15 +91,15 @@ def fit(
     walk = _prepare(as_series_list(data), model, fit)
     if run is None:
         start = _start(walk)
-        warn_of_concerns(walk.series, stacklevel=3)  # once nothing is left that would be refused
-        _tell(progress, walk.choice.reason())
+        warn_of_concerns(walk.series)  # once nothing is left that would be refused
+        _tell_choice(progress, model, walk)
         result = _learn(walk, start, progress, watch)
     else:
         with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
             start = _start(walk)
             folder.begin(walk.config, walk.series, start, origin)
-            warn_of_concerns(walk.series, stacklevel=3)
-            _tell(progress, walk.choice.reason())
+            warn_of_concerns(walk.series)
+            _tell_choice(progress, model, walk)
             result = _learn(walk, start, progress, watch, folder)
     pass_on(result.history.status)
     return result
@@ -208,6 +208,11 @@ def _learn(
     if folder is not None:
         folder.finish(result)
     return result
+
+
+def _tell_choice(progress: Progress | None, asked: ModelConfig, walk: _Walk) -> None:
+    if asked.latent_dim is None:
+        _tell(progress, walk.choice.reason())
 
 
 def _tell(progress: Progress | None, stage: str) -> None:

@@ -25,14 +25,14 @@ from lamperti._errors import ModelFileError
 from lamperti._params import PositiveParam, realise
 from lamperti._runtime import refuse_fork
 from lamperti._schema import AXES, SCHEMA, added_arrays, migrated
-from lamperti.config import FitConfig, ModelConfig
+from lamperti.config import Config, FitConfig, ModelConfig
 from lamperti.data._checks import as_names
 from lamperti.data.clocks import pack_clock, unpack_clock
 from lamperti.data.files import as_path, atomic_write, why_not_replaced
 from lamperti.data.scaling import LONGEST, SHORTEST, Scaler
 from lamperti.data.training_data import TrainingData
 from lamperti.model import LatentSDE
-from lamperti.results import Config, FitResult
+from lamperti.results import FitResult
 from lamperti.train.arrays import Arrays, copied, filled, is_array, named, positive_definite
 from lamperti.train.bounded import blank_region, with_region
 from lamperti.train.build import skeleton

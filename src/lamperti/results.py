@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamperti._compile import to_jax
-from lamperti._errors import ConfigError, SeriesError
-from lamperti._numbers import is_real
+from lamperti._errors import ConfigError
+from lamperti._numbers import as_points, is_real
 from lamperti._shown import Shown, figures
 from lamperti._typing import Float
-from lamperti.config import FitConfig, ModelConfig
+from lamperti.config import Config
 from lamperti.data.dates import DATES, as_dates, span_text
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from lamperti.diagnostics.summary import Summary
     from lamperti.diagnostics.verdict import Verdict
     from lamperti.viz.accessor import Plots
-
-
-@dataclass(frozen=True, eq=False)
-class Config:
-    """The configuration in force, with what was chosen from the data filled in."""
-
-    model: ModelConfig
-    fit: FitConfig
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,13 +96,13 @@ class FitResult(Shown):
 
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the drift dx/dt at latent points x [..., D], per ``step_unit``; NaN where x is."""
-        points = self._points(x)
+        points = as_points(x, self.model.latent_dim)
         mean, sd = (np.asarray(a) for a in drift_moments(self.model, to_jax(points.reshape(-1, points.shape[-1]))))
         return mean.reshape(points.shape) / self.step, sd.reshape(points.shape) / self.step
 
     def diffusion(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the diffusion g (variance of the increments per ``step_unit``) at x [..., D]."""
-        points = self._points(x)
+        points = as_points(x, self.model.latent_dim)
         mean, sd = (np.asarray(a) / self.step for a in diffusion_moments(self.model))
         return np.broadcast_to(mean, points.shape), np.broadcast_to(sd, points.shape)
 
@@ -146,20 +138,6 @@ class FitResult(Shown):
         """The history of training as a dataset over ``iteration``."""
         load_xarray()
         return self.to_dataframe().to_xarray()
-
-    def _points(self, x) -> np.ndarray:
-        try:
-            points = np.asarray(x, dtype=float)
-        except (TypeError, ValueError):
-            raise SeriesError(
-                f"x must be latent points, numbers [..., {self.model.latent_dim}]; got a {type(x).__name__}. States of "
-                "a series: lamperti.embed(result, series).mean."
-            ) from None
-        if points.ndim == 0 or points.shape[-1] != self.model.latent_dim:
-            raise SeriesError(
-                f"x must have {self.model.latent_dim} latent coordinates along its last axis; got shape {points.shape}."
-            )
-        return points
 
 
 @dataclass(frozen=True, eq=False, repr=False)

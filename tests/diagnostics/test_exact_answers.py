@@ -8,6 +8,7 @@ import pytest
 from scipy.linalg import expm
 
 import lamperti as lp
+from lamperti.config import Config
 from lamperti.data.holding import held_out_from
 from lamperti.data.scaling import Scaler
 from lamperti.data.training_data import record_split
@@ -18,7 +19,6 @@ from lamperti.diagnostics.held_out import changes
 from lamperti.diagnostics.long_run import stretches
 from lamperti.diagnostics.summary import how_it_ended
 from lamperti.diagnostics.unseen import divide
-from lamperti.results import Config
 from lamperti.train.history import History, Record, Status
 
 

@@ -15,9 +15,9 @@ import lamperti as lp
 from lamperti._errors import ModelFileError
 from lamperti.cli import main
 from lamperti.cli._run import write_figures
+from lamperti.config import Config
 from lamperti.data.files import atomic_write
 from lamperti.data.writing import write_csv
-from lamperti.results import Config
 from lamperti.runs.commits import commit, committed
 from lamperti.runs.folder import claim_in_run, new_run, unfinished_run
 from lamperti.runs.manifest import MANIFEST

@@ -10,7 +10,7 @@ from tests.refusals import ERRORS, Refusal
 
 import fitted
 import lamperti as lp
-from lamperti.results import Config
+from lamperti.config import Config
 from lamperti.runs.commits import committed, read_commit
 from lamperti.runs.folder import HISTORY, RunFolder, new_run
 from lamperti.runs.sealed import read_config

@@ -5,8 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from lamperti.config import FitConfig, ModelConfig
-from lamperti.results import Config
+from lamperti.config import Config, FitConfig, ModelConfig
 
 _TABLES: dict[str, type[BaseModel]] = {"model": ModelConfig, "fit": FitConfig}
 

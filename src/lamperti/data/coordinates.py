@@ -9,7 +9,7 @@ future on them says within seconds, without any training: it ranks starts, which
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ _USUAL_DIMENSION = 2  # where the data cannot tell
 _NEGLIGIBLE = 0.04  # of the error: a difference that nobody would notice
 _NOTHING = 0.02  # of the data's sd: an error that is as good as none
 _ALIKE = 0.01  # of the error, up to which the shorter window is taken
+_SURELY = 0.8  # of the noise that the observations may have at most
 _SHORTEST = 3
 _WINDOWS = 12  # that the data must hold: two make a window and what follows it, and there are folds
 _WIDEST = 1_500  # samples times channels of a window
@@ -47,7 +48,8 @@ class Candidate:
     linear: bool
     """Whether the future was regressed on the coordinates alone, or on functions of them, too."""
     squares: Float[np.ndarray, "B G"]
-    """Mean squared errors, in units of the variance, by stretch of the data and horizon."""
+    """Mean squared errors, in units of the variance, by stretch of the data and horizon; less what may be noise of the
+    observations, which nothing predicts."""
 
     @property
     def error(self) -> float:
@@ -72,7 +74,7 @@ class Candidate:
 
 
 def _log_rms(squares: Float[np.ndarray, "B G"]) -> float:
-    return float(0.5 * np.log(squares.mean(axis=0) + _NOTHING**2).mean())
+    return float(0.5 * np.log(np.maximum(squares.mean(axis=0), 0.0) + _NOTHING**2).mean())
 
 
 def _left_out(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " B"]:
@@ -172,7 +174,18 @@ def candidates(
         past = rows.past[:, -window * arrays[0].shape[1] :]
         for kind in kinds:
             found += _scored(past, rows, window, [d for d in dimensions if d <= past.shape[1]], kind)
-    return found
+    return _without_noise(found, arrays)
+
+
+def _without_noise(found: list[Candidate], arrays: Sequence[Float[np.ndarray, "_ P"]]) -> list[Candidate]:
+    """Noise of the observations is in all errors alike, and would make them look alike. It is at most what the data's
+    third differences have, if those were of white noise, and what the best leaves of the next sample."""
+    thirds = np.concatenate([np.diff(y, 3, axis=0) for y in arrays if len(y) > 3])
+    rough = np.nanmean(thirds**2, axis=0) / (20.0 * np.nanvar(np.concatenate(arrays), axis=0))
+    n_channels = len(rough)
+    next_sample = np.min([one.squares[:, :n_channels].mean(axis=0) for one in found], axis=0, initial=np.inf)
+    noise = np.resize(_SURELY * np.minimum(rough, next_sample), found[0].squares.shape[1]) if found else 0.0
+    return [replace(one, squares=one.squares - noise) for one in found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +213,8 @@ class _Rows:
         h, begin = h[keep], begin[keep]
         later = ((window - 1 + ahead)[:, None] * n_channels + np.arange(n_channels)).ravel()
         future = h[:, later]
+        if not len(future):
+            return cls(h[:, : window * n_channels], future, begin, span)
         scale = future.std(axis=0) + np.finfo(float).tiny
         return cls(h[:, : window * n_channels], (future - future.mean(axis=0)) / scale, begin, span)
 

@@ -24,12 +24,12 @@ from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
 from lamperti._errors import ConfigError, LampertiWarning, RunError, TrainingError
-from lamperti.config import FitConfig, ModelConfig
+from lamperti.config import Config, FitConfig, ModelConfig
 from lamperti.data.files import as_path, atomic_write, is_temporary, sweep_temporary
 from lamperti.data.series import Series
 from lamperti.io import MODEL_NAME, RUN_CONFIG, write_model
 from lamperti.model import LatentSDE
-from lamperti.results import Config, FitResult
+from lamperti.results import FitResult
 from lamperti.runs.commits import KEPT, DamagedCommitError, clear, commit, committed, read_commit, sweep
 from lamperti.runs.fingerprint import check_same_data, fingerprint, versions
 from lamperti.runs.lines import history_lines

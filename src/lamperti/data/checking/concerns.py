@@ -3,6 +3,7 @@
 `check` lists everything; here a clean data set gives nothing, and each sentence says what to do.
 """
 
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -23,6 +24,7 @@ from lamperti.data.checking.problems import (
 from lamperti.data.series import Series
 
 _MOST = 3  # warnings
+_OURS = ("lamperti", "jaxtyping", "beartype")
 _OF_THE_SD = 0.5  # that outliers make up
 _FEW_LEVELS = 10
 _FEW_TRANSITIONS = 100
@@ -40,11 +42,19 @@ def concerns(series: Sequence[Series]) -> list[Problem]:
     return sorted(unlike, key=lambda p: _SERIOUS.index(p.code))[:_MOST]
 
 
-def warn_of_concerns(series: Sequence[Series], stacklevel: int = 2) -> None:
-    """Say them (`LampertiWarning`), one each."""
+def warn_of_concerns(series: Sequence[Series]) -> None:
+    """Say them (`LampertiWarning`), one each, as of the user's own line."""
     for problem in concerns(series):
         place = f"column {problem.where!r}: " if problem.where else ""
-        warnings.warn(f"{place}{problem.message}", LampertiWarning, stacklevel=stacklevel + 1)
+        warnings.warn(f"{place}{problem.message}", LampertiWarning, stacklevel=_users_line())
+
+
+def _users_line() -> int:
+    """How many calls up the first frame lies that is not the library's, nor of what checks its types."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _OURS:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _of_channels(series: Sequence[Series]) -> Iterator[Problem]:

@@ -13,8 +13,6 @@ import numpy as np
 from lamperti._errors import LampertiWarning, SeriesError
 from lamperti._shown import Shown, figures
 from lamperti._text import counted
-from lamperti._typing import Bool
-from lamperti.data.bridging import tracks
 from lamperti.data.checking.problems import (
     Problem,
     channel_problems,
@@ -27,19 +25,16 @@ from lamperti.data.checking.problems import (
     spread,
 )
 from lamperti.data.checking.sampling import Sampling, describe_sampling
-from lamperti.data.coordinates import choose_start
-from lamperti.data.correlation import first_minimum_lag
+from lamperti.data.checking.suggestion import LOOKED_AT, Suggestion, suggest, varying
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, as_series_list, check_for_training
-from lamperti.data.windows import interpolate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SEVERITIES = ("error", "warning", "note")
 _CLOSELY = 100  # channels whose course is looked at
-_LOOKED_AT = 100_000  # samples that lag, window and dimension are chosen from
 
 
 @dataclass(frozen=True)
@@ -66,25 +61,6 @@ class ChannelSummary:
     low: float
     high: float
     quantum: float | None
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """Delay (samples) and the rule that gave it, latent dimension, window of the encoder (samples), and why.
-
-    `fit` takes the same dimension and window, by the same rule. ``curve``: of each dimension that was compared, the
-    error of cross-validated predictions in sds of the data, and its standard error.
-    """
-
-    lag: int
-    rule: str
-    dimension: int
-    window: int
-    reason: str
-    curve: tuple[tuple[int, float, float], ...]
-
-    def __str__(self) -> str:
-        return f"lag {self.lag} ({self.rule}), window {self.window} samples, {self.reason}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,14 +141,14 @@ def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
     sampling = describe_sampling(series)
     problems = [*refused, *(Problem("warning", "precision", "", text) for text in _said(caught))]
     names, total = series[0].names, sum(s.length for s in series)
-    varying, observed = _varying(series), np.sum([s.mask.sum(axis=0) for s in series], axis=0)
+    moving, observed = varying(series), np.sum([s.mask.sum(axis=0) for s in series], axis=0)
     problems += [
         Problem("error", "constant", name, "it does not vary. Leave it out, or pass drop_constant=True.")
-        for name, varies in zip(names, varying, strict=True)
+        for name, varies in zip(names, moving, strict=True)
         if not varies
     ]
-    closely = _spread_out(np.flatnonzero(varying))
-    for p in np.flatnonzero(varying):
+    closely = _spread_out(np.flatnonzero(moving))
+    for p in np.flatnonzero(moving):
         problems += missing_problems(names[p], 1 - float(observed[p]) / total)
     for p in closely:
         problems += channel_problems(names[p], channel_values(series, p))
@@ -181,10 +157,10 @@ def examine(data: Any, options: dict[str, Any]) -> tuple[list[Series], Check]:
         problems += dynamics_problems(names[p], [one[:, k : k + 1] for one in scaled])
     if scaled:
         problems += law_problems([s.select([names[p] for p in closely]) for s in series], _CLOSELY)
-    if len(closely) < varying.sum():
-        text = f"of {varying.sum()} channels, {len(closely)} were looked at closely; lag and dimension are theirs."
+    if len(closely) < moving.sum():
+        text = f"of {moving.sum()} channels, {len(closely)} were looked at closely; lag and dimension are theirs."
         problems.append(Problem("note", "many channels", "", text))
-    suggestion = _suggest(series, closely) if scaled else None
+    suggestion = suggest(series, closely) if scaled else None
     problems += set_problems(series, sampling, suggestion.window if suggestion else None)
     clocks = [problem.where for problem in problems if problem.code == "time column"]
     problems = [problem for problem in problems if not (problem.code == "trend" and problem.where in clocks)]
@@ -212,7 +188,7 @@ def _said(caught: list[warnings.WarningMessage]) -> list[str]:
 
 def _refusals(series: list[Series]) -> list[Problem]:
     """Why `fit` would not take the data, if it would not; constant channels are told one by one elsewhere."""
-    whole = np.flatnonzero(_varying(series))
+    whole = np.flatnonzero(varying(series))
     if not len(whole):
         return []
     kept = [s.select([s.names[p] for p in whole]) for s in series]
@@ -223,13 +199,6 @@ def _refusals(series: list[Series]) -> list[Problem]:
         except SeriesError as error:
             found.append(Problem("error", code, "", str(error)))
     return found
-
-
-def _varying(series: Sequence[Series]) -> Bool[np.ndarray, " P"]:
-    """Whether the observed values of each channel differ."""
-    low = np.fmin.reduce([np.fmin.reduce(s.values, axis=0) for s in series])
-    high = np.fmax.reduce([np.fmax.reduce(s.values, axis=0) for s in series])
-    return np.isfinite(low) & (low != high)
 
 
 def _spread_out(channels: np.ndarray) -> list[int]:
@@ -244,7 +213,7 @@ def _standardised(series: list[Series], varying: list[int]) -> list[np.ndarray]:
         return []
     kept = [s.select([s.names[p] for p in varying]) for s in series]
     scaler = Scaler.from_series(kept)
-    arrays, left = [], _LOOKED_AT
+    arrays, left = [], LOOKED_AT
     for one in kept:
         if left < 2:
             break
@@ -257,21 +226,6 @@ def _standardised(series: list[Series], varying: list[int]) -> list[np.ndarray]:
     reach = 10 * 1.4826 * np.nanmedian(np.abs(pooled - middle), axis=0)
     reach = np.where(reach > 0, reach, np.inf)
     return [np.clip(one, middle - reach, middle + reach) for one in arrays]
-
-
-def _suggest(series: list[Series], channels: list[int]) -> Suggestion | None:
-    """What `fit` starts from, by the same rules on the same arrays; of very long data the first part."""
-    kept, left = [], _LOOKED_AT
-    for one in series:
-        if left >= 2:
-            kept.append(one.select([one.names[p] for p in channels])[:left])
-            left -= one.length
-    if max(one.length for one in kept) < 10 or not _varying(kept).all():
-        return None  # a channel may vary only beyond the part that was looked at
-    arrays = [interpolate(track) for track in tracks(kept, Scaler.from_series(kept))]
-    lag, choice = first_minimum_lag(arrays), choose_start(arrays)
-    curve = tuple((one.dimension, one.error, one.se) for one in choice.curve)
-    return Suggestion(lag.lag, lag.rule, choice.dimension, choice.window, choice.reason(), curve)
 
 
 def _summary(series: Series, i: int) -> SeriesSummary:
