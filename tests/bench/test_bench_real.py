@@ -202,7 +202,9 @@ def test_the_command_line_takes_the_part_of_the_origins(folder, tmp_path):
 
 def test_what_a_fit_says_of_itself_is_kept_with_the_cell(tmp_path):
     sentence = "Forecasts are as good as those of a straight line."
-    asked = Fitted(lambda *_: np.empty((0, 0, 0)), None, 0.0, SimpleNamespace(verdict=lambda: sentence))  # type: ignore
+    asked = Fitted(
+        lambda *_: np.empty((0, 0, 0)), None, 0.0, SimpleNamespace(verdict=SimpleNamespace(sentence=sentence))
+    )  # type: ignore
     assert verdict_of(asked) == sentence
     assert verdict_of(dataclasses.replace(asked, result=None)) == ""
     job = Job(Cell("laser", None, "lamperti", 0), "x", True, lambda work: Outcome((), verdict=verdict_of(asked)))

@@ -162,9 +162,8 @@ def one_step_variance(result: FitResult, x: Float[np.ndarray, "N D"], dt: float)
 
 
 def verdict_of(fitted: Fitted) -> str:
-    """What the fit says of itself beside simple methods: the words of ``result.verdict()``, where it has one."""
-    ask = getattr(fitted.result, "verdict", None)
-    return str(ask()) if callable(ask) else ""
+    """What the library says of its own fit beside simple methods, on what training held out."""
+    return "" if fitted.result is None else fitted.result.verdict.sentence
 
 
 def fit_rows(fitted: Fitted) -> list[Row]:

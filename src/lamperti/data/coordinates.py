@@ -141,7 +141,8 @@ def choose_start(
     least = -(-(dimension or 1) // n_channels)  # samples, of which a window has as many components as asked for
     windows = [w for w in windows if w * n_channels <= _WIDEST and w >= least] or [max(usual, least)]
     windows = [window] if window else windows
-    dimensions = [dimension] if dimension else list(range(1, MOST_DIMENSIONS + 1))
+    # Channels that are no copies of each other need two coordinates at least.
+    dimensions = [dimension] if dimension else list(range(min(n_channels, 2), MOST_DIMENSIONS + 1))
     found = candidates(arrays, windows, dimensions, (coordinates,) if coordinates else KINDS)
     if not found:
         dim = dimension or min(_USUAL_DIMENSION, (window or usual) * n_channels)
