@@ -15,7 +15,7 @@ import lamperti as lp
 from lamperti.bench import measures, runner
 from lamperti.bench.cells import Cell, CellResult, Row, path_of, read_cell, read_cells, write_cell
 from lamperti.bench.jobs import Job, Outcome, Work
-from lamperti.bench.methods import METHODS, Training, fit_method, learned
+from lamperti.bench.methods import Training, fit_method, learned
 from lamperti.bench.problems import CORE, FINAL, HORIZONS, PAPER, PROBLEMS, QUICK
 from lamperti.bench.suites import SUITES, jobs_of
 from lamperti.bench.table import COLUMNS, CSV, PARQUET
@@ -189,8 +189,8 @@ def test_test_data_is_not_training_data():
 
 def test_suites_have_known_cells():
     assert len(jobs_of(SUITES["quick"])) == len(QUICK) * 8
-    assert len(jobs_of(SUITES["core"])) == 8 * 3 * 3 * len(METHODS)
-    assert len(jobs_of(SUITES["paper"])) == len(PAPER) * 3 * 3 * len(METHODS)
+    assert len(jobs_of(SUITES["core"])) == 8 * 3 * 3 * len(SUITES["core"].methods)
+    assert len(jobs_of(SUITES["paper"])) == len(PAPER) * 3 * 3 * len(SUITES["paper"].methods)
     assert {job.cell.system for job in jobs_of(SUITES["final"])} == set(FINAL)
     few = jobs_of(SUITES["all"], seeds=1, noises=[0.0], methods=["lamperti", "ar"], systems=["lorenz"])
     assert [job.cell for job in few] == [Cell("lorenz", 0.0, "ar", 0), Cell("lorenz", 0.0, "lamperti", 0)]

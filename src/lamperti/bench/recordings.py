@@ -12,7 +12,7 @@ import numpy as np
 
 from lamperti._errors import DependencyError
 from lamperti._typing import Float
-from lamperti.bench.methods import BASELINES
+from lamperti.bench.methods import BASELINES, SEASON
 from lamperti.data.reading import read
 from lamperti.data.series import Series
 
@@ -52,7 +52,7 @@ class Recording:
     """Columns of a second recording, in which all futures are, from after the first context on."""
     relaxation: float | None = None
     """Of a recording known to be an Ornstein-Uhlenbeck process: its relaxation time, from physics."""
-    baselines: tuple[str, ...] = BASELINES
+    baselines: tuple[str, ...] = (*BASELINES, SEASON)
 
     def load(self, folder: Path) -> Split:
         """Read as a user would, and split."""

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from lamperti._errors import ConfigError
 from lamperti.bench import problems, real, simulated, stand_ins
 from lamperti.bench.jobs import Job
-from lamperti.bench.methods import BASELINES, METHODS
+from lamperti.bench.methods import BASELINES, LEARNED, METHODS
 from lamperti.bench.origins import Part
 from lamperti.bench.problems import NOISES, STAND_INS, Problem, StandIn
 from lamperti.bench.recordings import RECORDINGS
@@ -19,7 +19,7 @@ class Suite:
 
     problems: tuple[Problem, ...]
     noises: tuple[float, ...] = NOISES
-    methods: tuple[str, ...] = METHODS
+    methods: tuple[str, ...] = (*LEARNED, *BASELINES)
     recordings: tuple[str, ...] = ()
     stand_ins: tuple[StandIn, ...] = ()
     seeds: int = 3
@@ -42,7 +42,7 @@ SUITES = {
     "paper": Suite(_take(*problems.PAPER)),
     "core": Suite(_take(*problems.CORE)),
     "recordings": Suite((), stand_ins=tuple(STAND_INS.values())),
-    "real": Suite((), recordings=tuple(RECORDINGS)),
+    "real": Suite((), methods=METHODS, recordings=tuple(RECORDINGS)),
     # all that may be looked at during development
     "all": Suite(
         tuple(p for p in problems.PROBLEMS.values() if p.name not in problems.FINAL),

@@ -117,7 +117,9 @@ def _tell(console: Console, event: "Event") -> None:
         line = f"{place} ...  left {clock(float(event.left))}"
     else:
         reason = f": {event.result.reason}" if event.result.reason else ""
-        line = f"{place}: {event.result.status} in {event.result.seconds:.0f} s{reason}  left {clock(float(event.left))}"
+        line = (
+            f"{place}: {event.result.status} in {event.result.seconds:.0f} s{reason}  left {clock(float(event.left))}"
+        )
         for note in event.result.notes:
             line += f"\n    {note}"
     console.print(line, soft_wrap=True)
