@@ -166,7 +166,7 @@ class Model:
 
     def __init__(self, folder: Path):
         series = lp.systems.ornstein_uhlenbeck(4, 60, dt=0.1, observation_noise=0.1, seed=3).series
-        config = lp.ModelConfig(latent_dim=2, n_inducing=8, window=6, lag=2, n_components=4)
+        config = lp.ModelConfig(latent_dim=2, n_inducing=8, window=6, lag=2, n_components=4, kernel="se")
         # The model at its start: what is in the file does not matter, and nothing has to be compiled for it.
         model, scaler = lp.build(series, config), Scaler.from_series(series)
         settings = Config(config, lp.FitConfig())

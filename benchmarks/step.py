@@ -41,7 +41,7 @@ def run_case(name: str, iterations: int, n_samples: int = 10) -> dict:
     series = systems.lorenz(40, 400, dt=0.02, observation_noise=0.1, seed=0).series
     scaler = Scaler.from_series(series)
     tracks = [Track(scaler.values(s.values), s.mask, scaler.steps(s.steps)) for s in series]
-    model = build_model(choose(ModelConfig(**case), tracks), tracks, seed=0)
+    model = build_model(choose(ModelConfig(**case), tracks)[0], tracks, seed=0)
     segments = segment(tracks, length, model.encoder.lead)
     optimiser = make_optimiser(LearningRates())
     fit = FitConfig()

@@ -32,7 +32,8 @@ def _model(dim: int) -> SimpleNamespace:
         drift=drift,
         diffusion=diffusion,
         names=("y",),
-        scaler=SimpleNamespace(time_unit=0.1),
+        step=0.1,
+        step_unit="s",
     )
 
 

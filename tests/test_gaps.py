@@ -29,6 +29,6 @@ def test_nothing_is_remembered_over_a_gap_that_cuts():
 
 def test_a_context_that_no_particle_explains_is_warned_of():
     values = np.array(fitted.data().series[0].values)
-    values[-1] += 5.0 * values.std()
+    values[-1] += 25.0 * values.std()
     with pytest.warns(lp.LampertiWarning, match="particles agreed with the data"):
         lp.forecast(fitted.result(), lp.Series(values, dt=0.1), horizon=2, n_samples=4)

@@ -16,6 +16,8 @@ from lamperti.cli._run import write_figures, write_tables
 from lamperti.data.writing import write_csv
 from lamperti.runs.manifest import MANIFEST
 
+FOUND = SimpleNamespace(caveats=(), verdict=SimpleNamespace(sentence="As good as any.", to_dict=dict))
+
 STORED = Path(__file__).parent / "fixtures" / "model-v1.safetensors"
 OLD = b"what was there before"
 COMMANDS = {
@@ -48,7 +50,7 @@ def place(answers, tmp_path, monkeypatch):
         monkeypatch.setattr(f"lamperti.cli.{module}.load", lambda path: result)
     for name, answer in made.items():
         monkeypatch.setattr(f"lamperti.api.{name}", lambda *args, answer=answer, **options: answer)
-    monkeypatch.setattr("lamperti.report.diagnose", lambda *args, **options: SimpleNamespace(caveats=()))
+    monkeypatch.setattr("lamperti.report.diagnose", lambda *args, **options: FOUND)
     monkeypatch.setattr("lamperti.report.render", lambda *args, **options: "<html>" + "x" * 10000)
     monkeypatch.setattr("lamperti.viz.overview", lambda *args: Figure(figsize=(1, 1)))
     series = fitted.data().series[0]

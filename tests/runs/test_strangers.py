@@ -22,6 +22,8 @@ from lamperti.runs.commits import commit, committed
 from lamperti.runs.folder import claim_in_run, new_run, unfinished_run
 from lamperti.runs.manifest import MANIFEST
 
+FOUND = SimpleNamespace(caveats=(), verdict=SimpleNamespace(sentence="As good as any.", to_dict=dict))
+
 STORED = Path(__file__).parents[1] / "fixtures" / "model-v1.safetensors"
 STRANGERS = (
     "figures/drift.png",
@@ -211,7 +213,7 @@ def test_a_model_is_not_saved_over_another_programs_weights(tmp_path):
 
 
 def test_a_report_replaces_a_report_and_nothing_else_unless_its_name_is_given(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("lamperti.report.diagnose", lambda *args, **options: SimpleNamespace(caveats=()))
+    monkeypatch.setattr("lamperti.report.diagnose", lambda *args, **options: FOUND)
     monkeypatch.setattr("lamperti.report.render", lambda *args, **options: '<meta name="generator" content="lamperti">')
     series = fitted.data().series[0]
     write_csv(tmp_path / "data.csv", {"time": series.times, "y": series.values[:, 0]})

@@ -27,7 +27,7 @@ def position():
     series = fitted.data().series
     scaler = Scaler.from_series(series)
     tracks = [Track(scaler.values(s.values), s.mask, scaler.steps(s.steps)) for s in series]
-    model = build_model(choose(fitted.MODEL, tracks), tracks, seed=0)
+    model = build_model(choose(fitted.MODEL, tracks)[0], tracks, seed=0)
     kept = []
     segments = segment(tracks, 30, model.encoder.lead)
     train(

@@ -109,7 +109,7 @@ def test_the_command_line_exits_with_143_in_the_likelihood_fit_and_keeps_the_mod
     command, tmp_path, monkeypatch, capsys
 ):
     _stop_in_the_likelihood_fit(monkeypatch)
-    (tmp_path / "small.toml").write_text("[model]\nlag = 2\nn_components = 4\n")
+    (tmp_path / "small.toml").write_text('[model]\nlag = 2\nn_components = 4\nkernel = "se"\n')
     assert main([*command, "--latent-dim", "2", "--config", str(tmp_path / "small.toml")]) == 143
     assert "Go on with: lamperti resume" in capsys.readouterr().out
     assert lp.load(tmp_path / "run").history.status == "terminated"

@@ -32,7 +32,7 @@ def tracks():
 
 @pytest.fixture(scope="module")
 def setting(tracks):
-    model = build_model(choose(MODEL, tracks), tracks, seed=0)
+    model = build_model(choose(MODEL, tracks)[0], tracks, seed=0)
     segments = segment(tracks, 30, model.encoder.lead)
     optimiser = make_optimiser(LearningRates())
     step = make_step(optimiser, n_samples=2, n_transitions=segments.n_transitions, span_rate=0.5)
