@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lamperti as lp
 from lamperti.data.systems import ornstein_uhlenbeck
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
@@ -81,6 +82,14 @@ def test_the_grid_of_hard_fits_counts_by_kind_and_adds_up_its_seconds(script):
     assert found["counts"]["noisy"] == {"finished": 1} and found["counts"]["gaps"] == {}
     assert (found["wall_s"], found["cpu_s"]) == (3, 4)
     assert len(list(stability.grid(list(stability.KINDS)))) == 200
+
+
+def test_a_path_stays_within_three_times_the_range_of_the_data_or_runs_away(script):
+    stability = script("stability")
+    data = [lp.Series([0.0, 1.0, 99.0], mask=[True, True, False]), lp.Series([0.5, 2.0])]  # from 0 to 2
+    inside, at, beyond, nowhere = (np.full((1, 2, 1), value) for value in (1.0, 4.0, 4.01, np.nan))
+    assert stability.stays(inside, data) and stability.stays(at, data)
+    assert not stability.stays(beyond, data) and not stability.stays(nowhere, data)
 
 
 GOOD = {"figures": 2, "missing": [], "width": 1265, "height": 9, "console": [], "requests": [], "bytes": 9}

@@ -125,7 +125,7 @@ def test_an_older_model_is_migrated(tmp_path, capsys):
     """Case 36: and what is exported again is of the present format."""
     assert main(["export", str(STORED), str(tmp_path / "new")]) == 0
     with safe_open(tmp_path / "new", framework="numpy") as opened:
-        assert json.loads(opened.metadata()["lamperti"])["schema"] == 4
+        assert json.loads(opened.metadata()["lamperti"])["schema"] == 5
     assert main(["info", str(tmp_path / "new"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["training"]["iterations"] == 3
 

@@ -24,6 +24,7 @@ from lamperti.data.dates import DATES
 from lamperti.io import _checksum, _structure
 from lamperti.runs.folder import new_run
 from lamperti.train.build import skeleton
+from lamperti.train.fitted import with_noise
 
 _RATE = "model.dynamics.q.rate"
 STORED = Path(__file__).parent / "fixtures" / "model-v1.safetensors"
@@ -220,8 +221,9 @@ def test_what_the_guard_did_is_not_lost_with_the_first_format(tmp_path):
 
 
 def _as_of_format_3(content, arrays):
-    """Without what format 4 brought: a clock, what was trained on, and the region of the data."""
-    kept = {name: value for name, value in content.items() if name not in ("clock", "trained_on", "bounded")}
+    """Without what later formats brought: a clock, what was trained on, the region of the data, the dimension."""
+    later = ("clock", "trained_on", "bounded", "state_noise", "dimensions")
+    kept = {name: value for name, value in content.items() if name not in later}
     return kept | {"schema": 3}, {name: a for name, a in arrays.items() if ".region." not in name}
 
 
@@ -231,6 +233,20 @@ def test_what_was_trained_on_survives_and_the_third_format_did_not_know_it(model
     content, arrays = _as_of_format_3(*_parts(model_file))
     _forge(model_file, content, arrays)
     assert lp.load(model_file).trained_on is None and lp.load(model_file).model.dynamics.region is None
+
+
+def test_noise_that_depends_on_the_state_survives_and_the_fourth_format_did_not_know_it(tmp_path):
+    result = fitted.result()
+    a = np.random.default_rng(2).normal(size=result.model.dynamics.q.shift.shape)
+    noisy = dataclasses.replace(result, model=with_noise(result.model, jax.numpy.asarray(a)))
+    lp.save(noisy, tmp_path / "noisy")
+    loaded = lp.load(tmp_path / "noisy")
+    np.testing.assert_array_equal(loaded.diffusion(result.states)[0], noisy.diffusion(result.states)[0])
+    assert np.ptp(loaded.diffusion(result.states)[0], axis=0).min() > 0
+    lp.save(result, tmp_path / "model")
+    content, arrays = _parts(tmp_path / "model")
+    _forge(tmp_path / "model", {k: v for k, v in content.items() if k != "state_noise"} | {"schema": 4}, arrays)
+    assert lp.load(tmp_path / "model").model.dynamics.noise is None
 
 
 @pytest.mark.parametrize(
@@ -255,7 +271,7 @@ def test_units_and_repairs_survive(tmp_path):
 
 def test_a_newer_format_names_the_version_that_wrote_it(model_file):
     content, arrays = _parts(model_file)
-    _forge(model_file, content | {"schema": 5, "version": "9.9"}, arrays)
+    _forge(model_file, content | {"schema": 6, "version": "9.9"}, arrays)
     with pytest.raises(lp.ModelFileError, match=r"lamperti 9\.9 .*newer"):
         lp.load(model_file)
 

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from typing import Any
 
 import pytest
 
@@ -71,20 +72,41 @@ def test_a_notebook_shows_one_line_that_is_written_over(monkeypatch, capsys):
     assert "\n" not in err and err.count("\r") >= 4 and "iteration 50" in err and err.endswith(" \r")
 
 
+@shows_progress
+def _telling(*, progress: Any = None):
+    progress.tell("2 latent coordinates: " + "because " * 20 + "of this.")
+    progress(RECORD)
+
+
+def test_what_is_told_stays_above_the_line(monkeypatch, capsys):
+    _telling(progress=True)
+    told, record = capsys.readouterr().err.splitlines()
+    assert told.endswith("because of this.") and record.startswith("iteration 50")
+    monkeypatch.setattr("lamperti.progress.in_notebook", lambda: True)
+    _telling()
+    told, record = capsys.readouterr().err.split("\n")
+    assert told.endswith("because of this.") and "iteration 50" in record
+    monkeypatch.setattr("lamperti.progress.in_notebook", lambda: False)
+    monkeypatch.setattr(sys, "stderr", _Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    _telling()
+    assert "because of this." in " ".join(sys.stderr.getvalue().split())
+
+
 def test_a_function_gets_the_records_as_before(capsys):
     seen = []
     lp.fit(fitted.data().series, fitted.MODEL, fitted.FIT, progress=seen.append)
     assert [r.iteration for r in seen] == [1, 2, 3] and not capsys.readouterr().err
 
 
-def test_time_left_counts_the_likelihood_fit():
+def test_time_left_counts_the_fits_after_training():
     with_fit, without = ProgressLine(quiet=True, refines=True), ProgressLine(quiet=True, refines=False)
     for line in (with_fit, without):
         line(RECORD)
     assert without._left() == pytest.approx(140.0, abs=1.0)
-    assert with_fit._left() == pytest.approx(140.0 + 0.4 * 200.0, abs=1.0)
+    assert with_fit._left() == pytest.approx(140.0 + 0.8 * 200.0, abs=1.0)
     with_fit.stage("refining")
-    assert with_fit._left() == pytest.approx(80.0, abs=1.0)
+    assert with_fit._left() == pytest.approx(160.0, abs=1.0)
 
 
 @pytest.mark.parametrize("progress", ["yes", 1, 0.5, []])

@@ -96,7 +96,7 @@ def test_a_refusal_at_any_call_is_one_sentence_and_leaves_the_old_file_or_the_wh
 def test_what_stands_beside_the_model_is_whole_or_absent(step, number, tmp_path):
     draw = dict.fromkeys(("phase_space", "forecast", "drift", "training"), lambda: Figure(figsize=(1, 1)))
     result = fitted.result()
-    drawn = SimpleNamespace(history=result.history, plot=SimpleNamespace(**draw))
+    drawn = SimpleNamespace(history=result.history, plot=SimpleNamespace(**draw), dimensions=None)
     write = {"tables": lambda to: write_tables(result, to), "figures": lambda to: write_figures(drawn, to)}[step]
     (tmp_path / "whole").mkdir()
     with pytest.MonkeyPatch.context() as patch:

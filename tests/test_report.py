@@ -20,6 +20,7 @@ import lamperti as lp
 from lamperti.cli import main
 from lamperti.cli._remembered import recording
 from lamperti.cli._source import Source
+from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.writing import write_csv
 from lamperti.diagnostics import Effort
 from lamperti.diagnostics.held_out import Fan
@@ -70,7 +71,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def hostile():
     """The small model and its data, under a name that would like to be obeyed."""
-    result = dataclasses.replace(fitted.result(), names=(HOSTILE,), units=(UNIT,))
+    chosen = DimensionCurve(2, ((1, 0.5, 0.02), (2, 0.25, 0.01)), f"2 latent coordinates of {LABEL}.")
+    result = dataclasses.replace(fitted.result(), names=(HOSTILE,), units=(UNIT,), dimensions=chosen)
     series = [lp.Series(s.values[:, 0], times=s.times, names=HOSTILE, units=UNIT) for s in fitted.data().series]
     return result, [one._replace(label=LABEL, repairs=(f"{LABEL} was mended",)) for one in series]
 
@@ -123,7 +125,7 @@ def test_every_figure_has_its_data_and_is_valid(page):
 
     places = [attrs["id"] for attrs in page.named("div") if attrs.get("class") == "plot"]
     expected = {"training", "phase-planes", "drift", "diffusion", "fan-1", "calibration", "free-run-1", "statistics-1"}
-    assert set(places) == expected | {"recordings", "residuals-increments", "residuals-one-step"}
+    assert set(places) == expected | {"recordings", "dimensions", "residuals-increments", "residuals-one-step"}
     assert places[0] == "recordings"
     data = {attrs["id"]: text for attrs, text in page.scripts if "id" in attrs}
     for place in places:
@@ -292,14 +294,14 @@ def test_the_command_writes_the_report_beside_the_model(place, capsys, monkeypat
     shutil.copy(place / "data.csv", place / FILE)
     assert main(["report", str(place), str(place / FILE), "--id", "who", "--units", f"y={UNIT}", "--quiet"]) == 0
     out = capsys.readouterr().out
-    assert "report.html: " not in out and "The latent dimension" in out
+    assert "report.html: " not in out and "with so few, expect the model to be vague" in out
     text = (place / "report.html").read_text(encoding="utf-8")
     assert hashlib.sha256((place / "data.csv").read_bytes()).hexdigest() in text
     assert html.escape(FILE) in text and html.escape(UNIT) in text and FILE not in text and UNIT not in text
     assert main(["report", str(place), str(place / "data.csv"), "--id", "who", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["out"] == str(place / "report.html") and said["bytes"] > 1e6
-    assert "dimension" in [caveat["code"] for caveat in said["caveats"]]
+    assert "few samples" in [caveat["code"] for caveat in said["caveats"]]
     assert main(["report", str(place), str(place / "data.csv"), "--out", str(place / "data.csv")]) == 2
     assert main(["report", str(place)]) == 2  # a folder with a model and no more
     assert "does not say where its data came from. Give DATA." in capsys.readouterr().err

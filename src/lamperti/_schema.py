@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-SCHEMA = 4
+SCHEMA = 5
 AXES = "model.dynamics.axes"
 
 
@@ -43,4 +43,9 @@ def _from_3(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"trained_on": None, "clock": None, "bounded": False}
 
 
-_MIGRATIONS = {1: _from_1, 2: dict, 3: _from_3}  # of the header, format 3 changed nothing
+def _from_4(content: dict[str, Any]) -> dict[str, Any]:
+    """In format 4 the noise of the motion was constant, and nothing said how the latent dimension was chosen."""
+    return content | {"state_noise": False, "dimensions": None}
+
+
+_MIGRATIONS = {1: _from_1, 2: dict, 3: _from_3, 4: _from_4}  # of the header, format 3 changed nothing

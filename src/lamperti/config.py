@@ -154,6 +154,11 @@ class FitConfig(_Config):
     calibrate: bool = Field(
         default=True, description="fit noises, loadings and mean drift to the likelihood when training is done"
     )
+    forecasts: bool = Field(
+        default=True,
+        description="then fit them, and noise of the motion that depends on the state, to forecasts at several "
+        "horizons; kept where held-out data clearly gain",
+    )
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"
     )

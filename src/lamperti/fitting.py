@@ -7,7 +7,7 @@ committed to it at every validation.
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import jax
@@ -19,7 +19,7 @@ from lamperti._runtime import refuse_fork
 from lamperti.config import Config, FitConfig, ModelConfig
 from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import warn_of_concerns
-from lamperti.data.coordinates import Choice
+from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.holding import hold_out
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
@@ -28,13 +28,14 @@ from lamperti.data.stationarity import assess
 from lamperti.data.training_data import record_split
 from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.forecasting import smooth
-from lamperti.model import LatentSDE
+from lamperti.model import LatentSDE, Segment
 from lamperti.progress import Showing, shows_progress
 from lamperti.results import FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
 from lamperti.train.bounded import bounded
 from lamperti.train.build import build_model, choose, settings_of, skeleton
 from lamperti.train.calibrate import calibrate
+from lamperti.train.forecast_fit import fit_forecasts, segment_length
 from lamperti.train.history import STOPPED
 from lamperti.train.interrupts import Terminated, pass_on, termination_raised
 from lamperti.train.loop import Progress, Settings, Watch, as_segment, part, train
@@ -76,7 +77,8 @@ def fit(
 
     data: a Series, a list of them (ragged allowed), or an array [T], [R, T] or [R, T, P].
     progress: one line in a terminal or notebook by default; True shows it everywhere, False nowhere. A function is
-    called with each history record; its method ``stage``, if any, with a word on what comes before and after training.
+    called with each history record; its method ``stage``, if any, with a word on what comes before and after training,
+    and its method ``tell``, if any, with why the latent dimension was chosen.
     watch: called with every iteration and the model as it is then; copy what is to be kept of it.
     run: a folder that gets configuration, history, checkpoints and the model; `resume` goes on from it.
     overwrite: replace the run that is in the folder already.
@@ -97,7 +99,7 @@ def fit(
     else:
         with new_run(run, overwrite=overwrite) as folder, _failures_kept(folder):
             start = _start(walk)
-            folder.begin(walk.config, walk.series, start, origin)
+            folder.begin(walk.config, walk.series, start, origin, walk.dimensions)
             warn_of_concerns(walk.series)
             _tell_choice(progress, model, walk)
             result = _learn(walk, start, progress, watch, folder)
@@ -122,6 +124,7 @@ def resume(path: str | os.PathLike, data: Any = None, *, progress: Showing = Non
         series = as_series_list(data)
         folder.check_data(series)
         walk = _prepare(series, folder.config.model, folder.config.fit)
+        walk = replace(walk, dimensions=folder.dimensions)  # the configuration has what was chosen, as if asked for
         blank = skeleton(walk.config.model, len(series[0].names))
         position = folder.last_position(blank, make_optimiser(walk.settings.rates))
         result = _learn(walk, position or _start(walk), progress, folder=folder)
@@ -138,7 +141,7 @@ class _Walk:
     config: Config
     training: list[Track]
     held_out: list[Track]
-    choice: Choice
+    dimensions: DimensionCurve | None
 
     @property
     def settings(self) -> Settings:
@@ -154,7 +157,7 @@ def _prepare(series: list[Series], model: ModelConfig, fit: FitConfig) -> _Walk:
         config = config.model_copy(update={"bounded": assess(series).stationary})
     rng = np.random.default_rng(fit.seed)
     training, held_out = hold_out(standard, fit.validation_fraction, config.window or 1, rng)
-    return _Walk(series, scaler, Config(config, fit), training, held_out, choice)
+    return _Walk(series, scaler, Config(config, fit), training, held_out, choice.dimensions)
 
 
 def _start(walk: _Walk) -> LatentSDE:
@@ -169,23 +172,27 @@ def _learn(
     folder: RunFolder | None = None,
 ) -> FitResult:
     fit = walk.config.fit
-    segments, validation = _segments(walk, (start.best if isinstance(start, Position) else start).encoder.lead)
+    lead = (start.best if isinstance(start, Position) else start).encoder.lead
+    segments, validation = _segments(walk, lead)
     check_training(walk.config.model, fit, segments.length, likelihood_of=_CALIBRATION_SAMPLES)
     commit = None if folder is None else folder.commit
     batch = as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1)))
     trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
     if fit.calibrate and history.status not in STOPPED:  # who stops training wants it back soon
-        _tell(progress, "calibrating")
+        _tell(progress, "fitting to the likelihood")
         held_out = None if validation is None else as_segment(validation)
+        n_held_out = sum(len(track.y) for track in walk.held_out)
+        most = _CALIBRATION_SHARE / 2 * walk.settings.max_seconds
         try:
             with termination_raised():
-                trained = calibrate(
-                    trained,
-                    batch,
-                    held_out,
-                    n_transitions=segments.n_transitions,
-                    max_seconds=_CALIBRATION_SHARE * walk.settings.max_seconds,
-                )
+                trained = calibrate(trained, batch, held_out, n_transitions=segments.n_transitions, max_seconds=most)
+                if held_out is not None and fit.forecasts and walk.config.model.smoother != "moment-matching":
+                    _tell(progress, "fitting to forecasts")
+                    near = bounded(trained, batch) if walk.config.model.bounded else trained
+                    trained, gain = fit_forecasts(
+                        near, *_to_forecast(walk, lead), n_held_out=n_held_out, seed=fit.seed, max_seconds=most
+                    )
+                    _tell(progress, _gained(gain))
         except (KeyboardInterrupt, Terminated) as error:  # it takes minutes, and what was trained is worth keeping
             history.status = "terminated" if isinstance(error, Terminated) else "interrupted"
     trained = bounded(trained, batch) if walk.config.model.bounded else trained
@@ -204,19 +211,27 @@ def _learn(
         repairs,
         tuple(walk.series),
         record_split(walk.series, walk.scaler, fit.validation_fraction, walk.config.model.window or 1, fit.seed),
+        dimensions=walk.dimensions,
     )
     if folder is not None:
         folder.finish(result)
     return result
 
 
+def _gained(gain: float) -> str:
+    if gain:
+        return f"fitted to forecasts: their error (CRPS) on held-out data is {gain:.1%} lower"
+    return "fitting to forecasts gained nothing clear on held-out data; the model stays as it was"
+
+
 def _tell_choice(progress: Progress | None, asked: ModelConfig, walk: _Walk) -> None:
-    if asked.latent_dim is None:
-        _tell(progress, walk.choice.reason())
+    if asked.latent_dim is None and walk.dimensions is not None:
+        _tell(progress, walk.dimensions.reason, stays=True)
 
 
-def _tell(progress: Progress | None, stage: str) -> None:
+def _tell(progress: Progress | None, stage: str, *, stays: bool = False) -> None:
     tell = getattr(progress, "stage", None)
+    tell = getattr(progress, "tell", tell) if stays else tell
     if callable(tell):
         tell(stage)
 
@@ -225,6 +240,14 @@ def _segments(walk: _Walk, lead: int) -> tuple[SegmentSet, Batch | None]:
     length = min(walk.config.fit.segment_length, max(len(t.y) for t in walk.training))
     segments = segment(walk.training, length, lead)
     return segments, segment(walk.held_out, length, lead).cover(_VALIDATION_SEGMENTS) if walk.held_out else None
+
+
+def _to_forecast(walk: _Walk, lead: int) -> tuple[Segment, Segment]:
+    """Segments that forecasts are fitted to, and held-out ones that judge them."""
+    length = segment_length(walk.config.model.window or 1, max(len(t.y) for t in walk.training))
+    training, held_out = (segment(tracks, length, lead) for tracks in (walk.training, walk.held_out))
+    covered = training.cover(max(_CALIBRATION_SAMPLES // length, 1)), held_out.cover(_VALIDATION_SEGMENTS)
+    return as_segment(covered[0]), as_segment(covered[1])
 
 
 @contextmanager

@@ -110,7 +110,8 @@ def _filter_step(
     cloud = before.cloud
     key_state, key_noise, key_move, key_anew = jax.random.split(key, 4)
     ahead = step.proposal.step_mean(transition, cloud.x)
-    ahead = ahead + jax.random.normal(key_state, ahead.shape) / jnp.sqrt(step.proposal.inverse_noise)
+    noise = step.proposal.at(transition, cloud.x).inverse_noise
+    ahead = ahead + jax.random.normal(key_state, ahead.shape) / jnp.sqrt(noise)
     y = model.emission.sample(ahead, key=key_noise)
     weight = jax.nn.softmax(cloud.log_w)
     mean = weight @ y
@@ -156,7 +157,7 @@ def standardised_increments(model: LatentSDE, segment: Segment, *, key: PRNGKeyA
     dt = segment.dt[model.encoder.lead :]
     x = model.chain(segment, transition, key=key_chain).sample(1, key=key_path).x[0]
     mean = jax.vmap(transition.mean)(x[:-1], dt)
-    return (x[1:] - mean) / jnp.sqrt(jax.vmap(transition.variance)(dt))
+    return (x[1:] - mean) / jnp.sqrt(jax.vmap(transition.variance)(x[:-1], dt))
 
 
 @compiled
@@ -173,10 +174,9 @@ def encode_context(model: LatentSDE, segment: Segment, *, n_samples: int, key: P
 @compiled
 def roll_out(draws: DriftDraws, x: Float[Array, "S D"], *, n_steps: int, key: PRNGKeyArray) -> Float[Array, "S H D"]:
     """Euler-Maruyama, one drift function a path from beginning to end."""
-    root = jnp.sqrt(draws.diffusion)
 
     def step(x, key):
-        x = x + draws(x) + root * jax.random.normal(key, x.shape)
+        x = x + draws(x) + jnp.sqrt(draws.noise(x)) * jax.random.normal(key, x.shape)
         return x, x
 
     _, path = jax.lax.scan(step, x, jax.random.split(key, n_steps))
@@ -218,9 +218,10 @@ def drift_moments(model: LatentSDE, x: Float[Array, "K D"]) -> tuple[Array, Arra
 
 
 @compiled
-def diffusion_moments(model: LatentSDE) -> tuple[Array, Array]:
-    """Mean and sd of the diffusion 1/lam under its inverse-Gamma posterior, in the model's units."""
-    q = realise(model).dynamics.posterior()
+def diffusion_moments(model: LatentSDE, x: Float[Array, "K D"]) -> tuple[Array, Array]:
+    """Mean and sd of the diffusion exp(s(x)) / lam at points, lam with its Gamma posterior, in the model's units."""
+    dynamics = realise(model).dynamics
+    q = dynamics.posterior()
     shape = jnp.maximum(q.shape, 2.0 + 1e-3)
-    mean = q.rate / (shape - 1.0)
+    mean = q.rate / (shape - 1.0) * jnp.exp(jax.vmap(dynamics.condition().log_noise)(x))
     return mean, mean / jnp.sqrt(shape - 2.0)

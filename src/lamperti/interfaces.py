@@ -104,8 +104,13 @@ class AbstractTransition(eqx.Module):
         """E[x'] from x, with the mean drift."""
 
     @abstractmethod
-    def variance(self, dt: Scalar) -> Float[Array, " D"]:
-        """Variance of x' from any x, coordinate by coordinate (the harmonic mean over the precision's posterior)."""
+    def variance(self, x: Float[Array, " D"], dt: Scalar) -> Float[Array, " D"]:
+        """Variance of x' from x, coordinate by coordinate (the harmonic mean over the precision's posterior)."""
+
+    @property
+    def constant_noise(self) -> bool:
+        """Whether ``variance`` is the same from every x."""
+        return True
 
     @abstractmethod
     def linearise(self, x: Float[Array, " D"], dt: Scalar) -> AffineStep:

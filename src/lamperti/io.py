@@ -28,6 +28,7 @@ from lamperti._schema import AXES, SCHEMA, added_arrays, migrated
 from lamperti.config import Config, FitConfig, ModelConfig
 from lamperti.data._checks import as_names
 from lamperti.data.clocks import pack_clock, unpack_clock
+from lamperti.data.dimensions import pack_dimensions, unpack_dimensions
 from lamperti.data.files import as_path, atomic_write, why_not_replaced
 from lamperti.data.scaling import LONGEST, SHORTEST, Scaler
 from lamperti.data.training_data import TrainingData
@@ -36,7 +37,8 @@ from lamperti.results import FitResult
 from lamperti.train.arrays import Arrays, copied, filled, is_array, named, positive_definite
 from lamperti.train.bounded import blank_region, with_region
 from lamperti.train.build import skeleton
-from lamperti.train.history import History, pack_history, unpack_history
+from lamperti.train.fitted import with_noise
+from lamperti.train.history import checked_history, pack_history
 
 MODEL_NAME = "model.safetensors"  # of the model file in the folder of a run
 RUN_CONFIG = "config.json"  # what makes a folder that of a run
@@ -44,12 +46,12 @@ _FORMAT = "lamperti-model"
 _MOST_SAID = 200  # characters of what is wrong with a header, which may be as long as the file
 # What a sd, a variance or the parameter of a Gamma distribution is never but positive; parameters that are held as
 # logarithms come on top.
-_POSITIVE = {"scaler.scale", "model.dynamics.jitter", "model.emission.noise"}
-_POSITIVE |= {"model.dynamics.region.low", "model.dynamics.region.high"}
-_POSITIVE |= {f"model.dynamics.{part}.{name}" for part in ("q", "prior") for name in ("shape", "rate")}
+_POSITIVE = {"scaler.scale", "model.emission.noise"} | {
+    f"model.dynamics.{name}"
+    for name in ("jitter", "region.low", "region.high", "q.shape", "q.rate", "prior.shape", "prior.rate")
+}
 _LARGEST, _FURTHEST_STATE = 1e100, 1e6  # states are of the order of one; what is far beyond would overflow later
 _MOST_CHANNELS = 10_000
-_HISTORY = TypeAdapter(History)
 _TRAINED_ON = TypeAdapter(TrainingData | None)
 
 
@@ -105,6 +107,7 @@ def write_model(result: FitResult, file: Path) -> None:
         **_form(result),
         "history": pack_history(result.history),
         "trained_on": None if result.trained_on is None else dataclasses.asdict(result.trained_on),
+        "dimensions": pack_dimensions(result.dimensions),
     }
     header = json.dumps(content, allow_nan=False, separators=(",", ":"))
     try:
@@ -141,9 +144,9 @@ def _read(file: Path) -> FitResult:
             content = migrated(content)
             config = Config(ModelConfig(**content["model"]), FitConfig(**content["fit"]))
             names = as_names(_texts(content["names"]), _number_of_channels(opened, content["names"]))
-            form = {name: _of_type(bool, content[name]) for name in ("realised", "bounded")}
+            form = {name: _of_type(bool, content[name]) for name in ("realised", "bounded", "state_noise")}
             blank = _skeleton(config.model, len(names), **form)
-            history = _history(content["history"])
+            history = checked_history(content["history"])
             time_unit = float(_of_type((int, float), content["time_unit"]))
             clock = unpack_clock(content["clock"], time_unit, content["time_unit_name"])
             labels = {
@@ -151,6 +154,7 @@ def _read(file: Path) -> FitResult:
                 "time_unit": _of_type(str, content["time_unit_name"]),
                 "repairs": _texts(content["repairs"]),
                 "trained_on": _TRAINED_ON.validate_json(json.dumps(content["trained_on"]), strict=True),
+                "dimensions": unpack_dimensions(content["dimensions"], config.model.latent_dim),
             }
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             what = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_SAID]
@@ -204,11 +208,6 @@ def _of_type(kind: Any, value: Any) -> Any:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise TypeError(f"{value!r} is not of the type that belongs there")
     return value
-
-
-def _history(content: Any) -> History:
-    """The history with every number and word of its type: what shows it relies on that."""
-    return _HISTORY.validate_json(json.dumps(dataclasses.asdict(unpack_history(content))), strict=True)
 
 
 def _texts(values: Any, length: int | None = None) -> tuple[str, ...]:
@@ -280,16 +279,19 @@ def _file(path: str | os.PathLike) -> Path:
     return file / MODEL_NAME if file.is_dir() else file
 
 
-def _skeleton(config: ModelConfig, n_channels: int, *, realised: bool, bounded: bool) -> LatentSDE:
+def _skeleton(config: ModelConfig, n_channels: int, *, realised: bool, bounded: bool, state_noise: bool) -> LatentSDE:
     blank = skeleton(config, n_channels)
+    blank = eqx.filter_eval_shape(with_noise, blank, blank.dynamics.q.shift) if state_noise else blank
     blank = with_region(blank, blank_region(blank.latent_dim, n_channels)) if bounded else blank
     return eqx.filter_eval_shape(realise, blank) if realised else blank
 
 
 def _form(result: FitResult) -> dict[str, bool]:
-    """Whether the model's positive parameters are held as values already, and whether its drift pulls back."""
-    dynamics = result.model.dynamics
-    return {"realised": not isinstance(dynamics.amplitude, PositiveParam), "bounded": dynamics.region is not None}
+    """Whether the model's positive parameters are held as values already, its drift pulls back, and its noise depends
+    on the state."""
+    d = result.model.dynamics
+    realised = not isinstance(d.amplitude, PositiveParam)
+    return {"realised": realised, "bounded": d.region is not None, "state_noise": d.noise is not None}
 
 
 def _structure(model: LatentSDE) -> Any:

@@ -1,6 +1,6 @@
 """How far a fit is, on stderr: one live line in a terminal or a notebook, a plain line a report elsewhere.
 
-What is written counts the whole job: trials of the dimension, training, and the likelihood fit after it.
+What is written counts the whole job: training, and the fits to the likelihood and to forecasts after it.
 """
 
 import functools
@@ -15,8 +15,8 @@ from lamperti._errors import ConfigError
 from lamperti.config import FitConfig
 from lamperti.train.history import Record
 
-# Of training's time, what the likelihood fit usually takes on top: as much as it may where there is a limit.
-_REFINEMENT = 0.4
+# Of training's time, what the fits after it usually take on top.
+_REFINEMENT = 0.8
 _LINE = 118  # characters of a notebook's line
 
 P = ParamSpec("P")
@@ -65,6 +65,14 @@ class ProgressLine:
         self.after, self.reported = what, time.monotonic()
         if not self._rewrite():
             self.console.print(what)
+
+    def tell(self, what: str) -> None:
+        """Say something that stays, above the line."""
+        if self.in_notebook:
+            sys.stderr.write("\r" + what.ljust(_LINE) + "\n")
+        else:
+            self.console.print(what, soft_wrap=not self.live_in_terminal)
+        self._rewrite()
 
     def _rewrite(self) -> bool:
         """Whether the line is live, and so needs no new one; a notebook's is written over here."""

@@ -1,6 +1,7 @@
 """What the public functions give back, in the user's units of value and time."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from lamperti._shown import Shown, figures
 from lamperti._typing import Float
 from lamperti.config import Config
 from lamperti.data.dates import DATES, as_dates, span_text
+from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
 from lamperti.data.tabular import Columns, coordinates, dated, frame_of, labels_of, load_xarray, paths_dataset
@@ -49,6 +51,7 @@ class FitResult(Shown):
     repairs: tuple[str, ...] = ()  # what was done to the training data on request, a sentence each
     data: tuple[Series, ...] = ()  # what it was fitted to; empty for a model that was read from a file
     trained_on: TrainingData | None = None  # which rows of it training saw, to know them again; None in older files
+    dimensions: DimensionCurve | None = None  # how the latent dimension was chosen, and why; None in older files
 
     def __repr__(self) -> str:
         h = self.history
@@ -96,19 +99,23 @@ class FitResult(Shown):
 
     def drift(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the drift dx/dt at latent points x [..., D], per ``step_unit``; NaN where x is."""
-        points = as_points(x, self.model.latent_dim)
-        mean, sd = (np.asarray(a) for a in drift_moments(self.model, to_jax(points.reshape(-1, points.shape[-1]))))
-        return mean.reshape(points.shape) / self.step, sd.reshape(points.shape) / self.step
+        return self._per_unit(drift_moments, x)
 
     def diffusion(self, x) -> tuple[np.ndarray, np.ndarray]:
         """Mean and sd of the diffusion g (variance of the increments per ``step_unit``) at x [..., D]."""
+        return self._per_unit(diffusion_moments, x)
+
+    def _per_unit(self, moments: Callable[..., Any], x: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and sd at points, from per step to per ``step_unit``."""
         points = as_points(x, self.model.latent_dim)
-        mean, sd = (np.asarray(a) / self.step for a in diffusion_moments(self.model))
-        return np.broadcast_to(mean, points.shape), np.broadcast_to(sd, points.shape)
+        found = moments(self.model, to_jax(points.reshape(-1, points.shape[-1])))
+        mean, sd = (np.asarray(a).reshape(points.shape) for a in found)
+        return mean / self.step, sd / self.step
 
     @property
     def plot(self) -> "Plots":
-        """Figures: ``plot.phase_space()``, ``.forecast()``, ``.drift()``, ``.training()``, ``.diagnostics()``."""
+        """Figures: ``plot.phase_space()``, ``.forecast()``, ``.drift()``, ``.training()``, ``.diagnostics()``,
+        ``.dimensions()``."""
         from lamperti.viz.accessor import Plots  # here, because it loads matplotlib
 
         return Plots(self)

@@ -28,6 +28,7 @@ def _same(one: lp.FitResult, two: lp.FitResult) -> None:
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
     np.testing.assert_array_equal(one.states, two.states)
     assert _timeless(one.history) == _timeless(two.history)
+    assert one.dimensions == two.dimensions
 
 
 def _timeless(history):
@@ -135,7 +136,7 @@ def test_a_run_is_neither_replaced_nor_written_by_two(stopped):
 
 
 def test_other_versions_are_told_of(stopped, monkeypatch):
-    monkeypatch.setattr("lamperti.runs.folder.versions", lambda: {"jax": "99"})
+    monkeypatch.setattr("lamperti.runs.fingerprint.versions", lambda: {"jax": "99"})
     monkeypatch.setattr("lamperti.fitting._learn", lambda *args, **options: fitted.result())
     with pytest.warns(lp.LampertiWarning, match="jax .* is now 99"):
         lp.resume(stopped, fitted.data().series)

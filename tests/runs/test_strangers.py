@@ -175,7 +175,7 @@ def test_a_run_of_a_version_without_lists_is_gone_on_with_and_overwritten(run):
 def test_figures_and_tables_of_the_command_line_are_listed_and_replace_nothing_of_others(run):
     draw = dict.fromkeys(("phase_space", "forecast", "drift", "training"), lambda: Figure(figsize=(1, 1)))
     _fill(run, ("figures/forecast.png",))
-    result = SimpleNamespace(history=_stored().history, plot=SimpleNamespace(**draw))
+    result = SimpleNamespace(history=_stored().history, plot=SimpleNamespace(**draw), dimensions=None)
     with pytest.warns(lp.LampertiWarning, match=r"forecast\.png was not written by lamperti.*The model is saved"):
         write_figures(result, run)
     assert (run / "figures" / "forecast.png").read_text() == "mine: figures/forecast.png"

@@ -15,7 +15,7 @@ def test_a_square_on_sigma_points_has_the_moments_of_the_points():
     """x' = (x1^2, x2) at four points sqrt(2) sds from m: mean m^2 + s^2, slope 2 m, and a rest of s^4."""
     m, s = np.array([0.7, -0.4]), np.array([0.5, 0.8])
     noise = np.diag([0.01, 0.02])
-    step = sigma_point_step(lambda x, dt: jnp.stack([x[0] ** 2, x[1]]), jnp.asarray(noise), jnp.asarray(m),
+    step = sigma_point_step(lambda x, dt: jnp.stack([x[0] ** 2, x[1]]), lambda x: jnp.asarray(noise), jnp.asarray(m),
                             jnp.diag(jnp.asarray(s**2)), jnp.asarray(1.0))  # fmt: skip
     np.testing.assert_allclose(step.F, [[2 * m[0], 0.0], [0.0, 1.0]], atol=1e-12)
     np.testing.assert_allclose(step.F @ m + step.b, [m[0] ** 2 + s[0] ** 2, m[1]], rtol=1e-12)

@@ -28,7 +28,7 @@ def transition_with(kernel):
 
 def step_moments(transition, x):
     y = jax.vmap(transition.mean, in_axes=(0, None))(jnp.asarray(x), DT)
-    noise = np.broadcast_to(transition.variance(DT), y.shape)
+    noise = np.broadcast_to(transition.variance(y[0], DT), y.shape)
     return np.asarray(y), noise
 
 

@@ -165,8 +165,8 @@ class _TooSharp(AbstractTransition):
     def mean(self, x, dt):
         return self.inner.mean(x, dt)
 
-    def variance(self, dt):
-        return self.inner.variance(dt)
+    def variance(self, x, dt):
+        return self.inner.variance(x, dt)
 
     def linearise(self, x, dt):
         return self.inner.linearise(x, dt)

@@ -45,8 +45,10 @@ def write_figures(result: FitResult, run: Path) -> None:
     """What ``result.plot`` draws of the data, as PNG. A figure that cannot be drawn is told of: the model is safe."""
     from lamperti.viz import write_png  # loads matplotlib
 
-    drawn = ("phase_space", "forecast", "drift", "training")
-    for name in drawn if result.history.records else drawn[:-1]:
+    drawn = ["phase_space", "forecast", "drift"]
+    drawn += ["training"] if result.history.records else []
+    drawn += ["dimensions"] if result.dimensions is not None and result.dimensions.compared else []
+    for name in drawn:
         with told_of(f"the figure {name}"):
             file = f"{FIGURES}/{name}.png"
             claim_in_run(run, file)

@@ -41,7 +41,7 @@ def check(
     Args:
         data: CSV, TSV, Parquet, NetCDF, HDF5, NPY or NPZ file, or Zarr folder
         json: print one JSON object instead of tables
-        png: file to draw the series to
+        png: file to draw the series and the error by dimension to
         plot: draw the first series in the terminal
     """
     if png is not None:

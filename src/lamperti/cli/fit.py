@@ -61,7 +61,7 @@ def fit(
         segment_length: samples of a segment
         learning_rate: Adam's, for the networks
         overwrite: replace the run in the folder
-        figures: draw phase space, a forecast, drift and training when done
+        figures: draw phase space, a forecast, drift, training and the choice of the dimension when done
         json: print one JSON object when done
     """
     model_options = {

@@ -16,6 +16,7 @@ from lamperti._text import visible
 from lamperti.cli._run import guard_summary, summary, training_facts
 from lamperti.cli._say import say_json
 from lamperti.data.dates import DATES
+from lamperti.data.dimensions import pack_dimensions
 from lamperti.data.durations import in_words, one
 from lamperti.diagnostics.caveats import of_training
 from lamperti.emissions.linear_gaussian import LinearGaussian
@@ -48,10 +49,11 @@ def info(run: Annotated[Path, Parameter(name="RUN")], /, *, json: bool = False) 
 
 def _rows(result: FitResult) -> dict[str, Any]:
     m = result.config.model
-    diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
+    diffusion, sd = (np.mean(moment, axis=0) for moment in result.diffusion(result.states))
     rows = {
         "channels": ", ".join(_with_unit(n, u) for n, u in zip(result.names, _units(result), strict=True)),
         "latent dimension": result.model.latent_dim,
+        **({} if result.dimensions is None else {"reason": result.dimensions.reason}),
         "time step": in_words(result.step, result.step_unit),
         "drift": f"{m.kernel} kernel, {m.n_inducing} inducing inputs, {'linear' if m.linear_mean else 'zero'} mean",
         "encoder": f"{m.encoder}, window {m.window}",
@@ -75,7 +77,7 @@ def _rows(result: FitResult) -> dict[str, Any]:
 
 
 def _facts(result: FitResult) -> dict[str, Any]:
-    diffusion, sd = result.diffusion(np.zeros(result.model.latent_dim))
+    diffusion, sd = (np.mean(moment, axis=0) for moment in result.diffusion(result.states))
     noise = _noise(result)
     return {
         "finished": True,
@@ -86,6 +88,7 @@ def _facts(result: FitResult) -> dict[str, Any]:
         "time_unit": result.step_unit,
         "dates": result.time_unit == DATES,
         "latent_dim": result.model.latent_dim,
+        "dimensions": pack_dimensions(result.dimensions),
         "model": result.config.model.model_dump(mode="json"),
         "fit": result.config.fit.model_dump(mode="json"),
         "diffusion": diffusion.tolist(),

@@ -32,7 +32,7 @@ def resume(
     Args:
         run: folder of the run
         data: file of data, if it is no longer where it was; it is read as before but for the options given
-        figures: draw phase space, a forecast, drift and training when done
+        figures: draw phase space, a forecast, drift, training and the choice of the dimension when done
         json: print one JSON object when done
     """
     as_before = data is None and source == _DEFAULT_SOURCE

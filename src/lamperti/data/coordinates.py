@@ -5,7 +5,7 @@ Notation   x: d coordinates of a window [n, d]      f: the samples at some horiz
            folds: stretches of the data, each predicted by a ridge regression on all that shares no sample with it
 
 A model of d coordinates can tell no more of the future than its coordinates hold. How much that is, a regression of the
-future on them says within seconds, without any training: it ranks starts, which short trainings then compare.
+future on them says within seconds, without any training: it ranks the starts.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,10 @@ from typing import Literal
 
 import numpy as np
 
+from lamperti._text import counted
 from lamperti._typing import Float, Int
 from lamperti.data.delay import LONGEST_WINDOW, hankel, window_length
+from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.predictive import horizons, predictive_directions, principal_directions
 
 Coordinates = Literal["components", "predictive"]
@@ -23,16 +25,15 @@ KINDS: tuple[Coordinates, ...] = ("predictive", "components")
 MOST_DIMENSIONS = 6  # that are compared; each more costs training time, and a user can ask for up to 12
 _USUAL_DIMENSION = 2  # where the data cannot tell
 _NEGLIGIBLE = 0.04  # of the error: a difference that nobody would notice
+_A_LOT = 0.1  # of the error at one horizon
 _NOTHING = 0.02  # of the data's sd: an error that is as good as none
 _ALIKE = 0.01  # of the error, up to which the shorter window is taken
 _SURELY = 0.8  # of the noise that the observations may have at most
 _SHORTEST = 3
 _WINDOWS = 12  # that the data must hold: two make a window and what follows it, and there are folds
 _WIDEST = 1_500  # samples times channels of a window
-_MAX_ROWS = 3_000
-_LEAST_ROWS = 40
-_N_FOLDS, _N_BLOCKS = 4, 12
-_N_FEATURES = 120
+_LEAST_ROWS, _MAX_ROWS = 40, 3_000
+_N_FOLDS, _N_BLOCKS, _N_FEATURES = 4, 12, 120
 _LENGTHSCALE = 1.5  # for two coordinates, growing as the root of their number: as the distance of two states does
 _RIDGES = 10.0 ** np.arange(-7, 2)
 _MOST = 4.0  # squared error, in units of the variance: one is what knowing nothing costs
@@ -55,36 +56,40 @@ class Candidate:
     def error(self) -> float:
         """Root mean square error: 0 is perfect, 1 what the mean of the data leaves. Averaged over horizons by its
         logarithm, so that a tenth more counts the same at each."""
-        return float(np.exp(_log_rms(self.squares)))
+        return float(np.exp(_log_rms(self.squares).mean()))
 
     @property
     def se(self) -> float:
         """Standard error of ``error``, by leaving out one stretch after the other."""
-        return self.error * _jackknife(_left_out(self.squares))
+        return self.error * float(_jackknife(_left_out(self.squares).mean(axis=1)))
 
     def behind(self, other: "Candidate") -> tuple[float, float]:
         """By what share it is worse than another, with the standard error of that."""
         gap = _log_rms(self.squares) - _log_rms(other.squares)
-        return gap, _jackknife(_left_out(self.squares) - _left_out(other.squares))
+        each = _left_out(self.squares) - _left_out(other.squares)
+        return float(gap.mean()), float(_jackknife(each.mean(axis=1)))
 
     def clearly_behind(self, other: "Candidate") -> bool:
-        """Worse by more than a standard error, and by more than anyone would notice."""
+        """Worse by more than a standard error, and by more than anyone would notice; or, at one of the horizons, which
+        the average over all may hide, by a tenth and two standard errors."""
         gap, se = self.behind(other)
-        return gap > max(se, _NEGLIGIBLE)
+        gaps = _log_rms(self.squares) - _log_rms(other.squares)
+        ses = _jackknife(_left_out(self.squares) - _left_out(other.squares))
+        return gap > max(se, _NEGLIGIBLE) or bool(np.any(gaps > np.maximum(2.0 * ses, _A_LOT)))
 
 
-def _log_rms(squares: Float[np.ndarray, "B G"]) -> float:
-    return float(0.5 * np.log(np.maximum(squares.mean(axis=0), 0.0) + _NOTHING**2).mean())
+def _log_rms(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " G"]:
+    """By horizon."""
+    return 0.5 * np.log(np.maximum(squares.mean(axis=0), 0.0) + _NOTHING**2)
 
 
-def _left_out(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " B"]:
-    n = len(squares)
-    return np.array([_log_rms(np.delete(squares, i, axis=0)) for i in range(n)]) if n > 1 else np.full(1, np.inf)
+def _left_out(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, "B G"]:
+    """The same without one stretch after the other."""
+    return np.stack([_log_rms(np.delete(squares, i, axis=0)) for i in range(len(squares))])
 
 
-def _jackknife(values: Float[np.ndarray, " B"]) -> float:
-    n = len(values)
-    return float(np.sqrt((n - 1) / n * np.sum((values - values.mean()) ** 2))) if n > 1 else np.inf
+def _jackknife(values: Float[np.ndarray, "B *G"]) -> Float[np.ndarray, "*G"]:
+    return np.sqrt((len(values) - 1) * values.var(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,32 +102,39 @@ class Choice:
     linear: bool = False
     """Whether functions of the coordinates that are not linear predict no better."""
     curve: tuple[Candidate, ...] = ()
+    asked: bool = False
+    """Whether the dimension was given, so that no other was compared."""
 
     @property
     def at_the_end(self) -> bool:
         """Whether the largest dimension that was compared was taken: more may be better."""
         return len(self.curve) > 1 and self.dimension == self.curve[-1].dimension
 
+    @property
+    def dimensions(self) -> DimensionCurve:
+        """What is kept of the choice when training is done."""
+        curve = tuple((one.dimension, one.error, one.se) for one in self.curve)
+        return DimensionCurve(self.dimension, curve, self.reason())
+
     def reason(self) -> str:
-        """Why, in a sentence."""
+        """Why, in a sentence or two."""
+        many = counted(self.dimension, "latent coordinate") + (" as asked for" if self.asked else "")
         if not self.curve:
-            return f"{_many(self.dimension)} and a linear drift: the data is too short to compare with others."
-        errors = ", ".join(f"{one.dimension}: {one.error:.3f}" for one in self.curve)
+            return f"{many} and a linear drift: the data is too short to compare with others."
         if len(self.curve) == 1:
-            return f"{_many(self.dimension)} as asked for; they leave {errors.split()[1]} of the sd unpredicted."
+            error = f"{self.curve[0].error:.3f} ± {self.curve[0].se:.3f}"
+            why = "" if self.asked else f": a window of {counted(self.window, 'sample')} has no more"
+            return f"{many}{why}. No others were compared. Error in sds of the data, ± standard error: {error}."
         best = min(self.curve, key=lambda one: one.error)
         why = (
-            "they predict held-out data best"
+            ("it predicts" if self.dimension == 1 else "they predict") + " held-out data best"
             if best.dimension == self.dimension
-            else (f"the fewest that predict held-out data about as well as the best ({best.dimension})")
+            else f"the fewest that predict held-out data about as well as the best ({best.dimension})"
         )
+        errors = ", ".join(f"{one.dimension}: {one.error:.3f} ± {one.se:.3f}" for one in self.curve)
         end = " More than were compared may be better." if self.at_the_end else ""
         end += " A linear drift predicts as well as any." if self.linear else ""
-        return f"{_many(self.dimension)}: {why}. Error in sds of the data by dimension: {errors}.{end}"
-
-
-def _many(n: int) -> str:
-    return "1 latent coordinate" if n == 1 else f"{n} latent coordinates"
+        return f"{many}: {why}. Error in sds of the data by dimension, ± standard error: {errors}.{end}"
 
 
 def choose_start(
@@ -147,7 +159,8 @@ def choose_start(
     if not found:
         dim = dimension or min(_USUAL_DIMENSION, (window or usual) * n_channels)
         # Of so little data nothing but a straight line can be learned.
-        return Choice(dim, window or max(usual, least), coordinates or "components", linear=True)
+        kind = coordinates or "components"
+        return Choice(dim, window or max(usual, least), kind, linear=True, asked=dimension is not None)
     best = min(found, key=lambda one: one.error)
     good = [one for one in found if not one.clearly_behind(best)]
     chosen = min(good, key=lambda one: (one.dimension, not one.linear, one.error))
@@ -156,7 +169,7 @@ def choose_start(
     chosen = min(alike, key=lambda one: (one.window, one.error))
     by_dimension = {one.dimension: one for one in sorted(found, key=lambda one: -one.error)}
     curve = tuple(by_dimension[d] for d in sorted(by_dimension))
-    return Choice(chosen.dimension, chosen.window, chosen.coordinates, chosen.linear, curve)
+    return Choice(chosen.dimension, chosen.window, chosen.coordinates, chosen.linear, curve, dimension is not None)
 
 
 def candidates(

@@ -48,7 +48,7 @@ def samples_at(
         return forecast.samples
     key_noise, key_bridge = jax.random.split(jax.random.key(seed))
     x = forecast.states
-    g = result.diffusion(x[0, 0])[0] * result.step  # variance of a step
+    g = result.diffusion(x)[0] * result.step  # variance of a step
     kicked = x + np.sqrt(g) * np.asarray(jax.random.normal(key_bridge, x.shape))
     mean, moved = (
         result.scaler.unscale_values(np.asarray(emit(result.model, states, noise=False, key=key_noise)))

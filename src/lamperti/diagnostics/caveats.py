@@ -271,11 +271,12 @@ def _data(found: "Diagnostics") -> Iterator[Caveat]:
             f"The latent dimension, {dim}, is at the end of what is tried without being asked: more coordinates may be "
             f"better. Compare with latent_dim={dim + 1}.",
         )
-    elif suggested is not None:
-        verdict = (
-            "is what the rule of thumb gives" if dim == suggested else f"differs from the rule of thumb ({suggested})"
+    elif suggested not in (None, dim):
+        yield Caveat(
+            "dimension",
+            f"The latent dimension is {dim}; predictions of this data suggest {suggested}. "
+            f"Compare with latent_dim={suggested}.",
         )
-        yield Caveat("dimension", f"The latent dimension, {dim}, {verdict}; other dimensions were not compared here.")
 
 
 def _listed(names: Sequence[str]) -> str:

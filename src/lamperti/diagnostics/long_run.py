@@ -57,10 +57,9 @@ def lyapunov(result: FitResult, *, n_paths: int = 32, n_steps: int = 1500, seed:
     rng = np.random.default_rng(seed)
     starts = result.states[rng.integers(len(result.states), size=n_paths)]
     central = draw_drifts(result.model, n=2 * n_paths, uncertain=False, key=jax.random.key(0))
-    gain = np.broadcast_to(np.sqrt(np.asarray(central.diffusion) / unit), (2 * n_paths, starts.shape[1]))
     return largest_exponent(
         lambda x: np.asarray(_drift(central, x)) / unit,
-        lambda _: gain,
+        lambda x: np.sqrt(np.asarray(_noise(central, x)) / unit),
         starts,
         unit,
         n_steps,
@@ -72,6 +71,11 @@ def lyapunov(result: FitResult, *, n_paths: int = 32, n_steps: int = 1500, seed:
 @compiled
 def _drift(draws: DriftDraws, x: Array) -> Array:
     return draws(x)
+
+
+@compiled
+def _noise(draws: DriftDraws, x: Array) -> Array:
+    return draws.noise(x)
 
 
 def likeness(

@@ -39,6 +39,8 @@ class Summary:
     """Each with its header as the first row."""
     notes: tuple[str, ...]
     verdict: Verdict
+    choice: str = ""
+    """Of the latent dimension, with the errors that it was chosen by; empty where it is not known."""
 
     def __str__(self) -> str:
         title = "Latent stochastic differential equation"
@@ -46,6 +48,7 @@ class Summary:
         rows = self.verdict.short_rows()
         lines += ["", "CRPS in sds of the data, lower is better", *_aligned(tuple(rows))] if rows else []
         lines += ["-" * _WIDTH, *_two_columns(self.facts)]
+        lines += ["-" * _WIDTH, *textwrap.wrap(visible(self.choice), _WIDTH)] if self.choice else []
         for table in self.tables:
             lines += ["-" * _WIDTH, *_aligned(table)]
         lines.append("=" * _WIDTH)
@@ -72,7 +75,8 @@ def summarise(result: FitResult) -> Summary:
     notes += [caveat.text for caveat in of_training(result.history, calibrates=result.config.fit.calibrate)]
     notes += [*result.verdict.advice, *result.verdict.notes]
     notes += [f"{' '.join(moving)} Fixed points are therefore not listed."] if moving else []
-    return Summary(tuple(_facts(result)), tuple(tuple(t) for t in tables), tuple(notes), result.verdict)
+    choice = "" if result.dimensions is None else result.dimensions.reason
+    return Summary(tuple(_facts(result)), tuple(tuple(t) for t in tables), tuple(notes), result.verdict, choice)
 
 
 def how_it_ended(status: Status) -> str:
@@ -138,13 +142,13 @@ def _channels(result: FitResult) -> Rows:
 
 def _coordinates(result: FitResult) -> Rows:
     rows: Rows = [("state", "diffusion", "its sd", "rms drift", "sd of drift", "range of the data")]
-    g, g_sd = result.diffusion(result.states[:1])
+    g, g_sd = (np.mean(moment, axis=0) for moment in result.diffusion(result.states))
     f, f_sd = result.drift(result.states)
     low, high = np.quantile(result.states, [0.025, 0.975], axis=0)
     for d in range(result.model.latent_dim):
         size, unsure = np.sqrt(np.mean(f[:, d] ** 2)), np.sqrt(np.mean(f_sd[:, d] ** 2))
         reach = f"{low[d]:.3g} to {high[d]:.3g}"
-        rows.append((f"x{d + 1}", f"{g[0, d]:.3g}", f"{g_sd[0, d]:.2g}", f"{size:.3g}", f"{unsure:.2g}", reach))
+        rows.append((f"x{d + 1}", f"{g[d]:.3g}", f"{g_sd[d]:.2g}", f"{size:.3g}", f"{unsure:.2g}", reach))
     return rows
 
 

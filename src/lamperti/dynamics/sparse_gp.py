@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from lamperti._params import Positive
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.dynamics.mean import LinearMean
+from lamperti.dynamics.noise_field import log_ratio
 from lamperti.dynamics.region import PULL, Region, pulled
 from lamperti.dynamics.transition import GPTransition
 from lamperti.interfaces import AbstractKernel
@@ -37,12 +38,20 @@ class DriftDraws(eqx.Module):
     mean: LinearMean
     diffusion: Float[Array, "S D"]
     region: Region | None = None
+    field: Float[Array, "D M"] | None = None
 
     def __call__(self, x: Float[Array, "S D"]) -> Float[Array, "S D"]:
         """The s-th function at the s-th point; outside the region of the data, that of its border with a pull back."""
         border, beyond = pulled(self.region, x)
         inside = self._inside(border)
         return inside if self.region is None else inside - PULL * beyond
+
+    def noise(self, x: Float[Array, "S D"]) -> Float[Array, "S D"]:
+        """Variance of a step of one from each point."""
+        if self.field is None:
+            return self.diffusion
+        border, _ = pulled(self.region, x)
+        return self.diffusion * jnp.exp(log_ratio([k.gram(border, self.Z) for k in self.kernels], self.field))
 
     def _inside(self, x: Float[Array, "S D"]) -> Float[Array, "S D"]:
         grams = [kernel.gram(x, self.Z) for kernel in self.kernels]
@@ -71,6 +80,8 @@ class SparseGPDynamics(eqx.Module):
     diffusion_step: DiffusionStep = eqx.field(static=True, default="scale-free")
     region: Region | None = None
     """Where the data went; outside of it the drift pulls back. None while training, and for data with a trend."""
+    noise: Float[Array, "D M"] | None = None
+    """Whitened weights of the noise's dependence on the state. None while training, and where the noise is constant."""
 
     @property
     def dim(self) -> int:
@@ -145,6 +156,7 @@ class SparseGPDynamics(eqx.Module):
             precision=q.mean_precision,
             log_precision=q.mean_log_precision,
             region=self.region,
+            field=self._field(to_inputs),
         )
 
     def kl(self, w: Weights | None = None) -> Scalar:
@@ -178,7 +190,10 @@ class SparseGPDynamics(eqx.Module):
     def _functions(self, v: Float[Array, "S D M"], diffusion: Float[Array, "S D"]) -> DriftDraws:
         to_inputs = self._per_coordinate([f.chol_inv.T for f in self.factors()])
         w = self.amplitude[:, None] * jnp.einsum("dij,sdj->sdi", to_inputs, v)
-        return DriftDraws(self.mapped_kernels, self.Z, w, self.mean, diffusion, self.region)
+        return DriftDraws(self.mapped_kernels, self.Z, w, self.mean, diffusion, self.region, self._field(to_inputs))
+
+    def _field(self, to_inputs: Float[Array, "D M M"]) -> Float[Array, "D M"] | None:
+        return None if self.noise is None else jnp.einsum("dij,dj->di", to_inputs, self.noise)
 
     def _per_coordinate(self, items: list[Array]) -> Float[Array, "D M M"]:
         stacked = jnp.stack(items)

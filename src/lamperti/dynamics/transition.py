@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from lamperti._errors import CapabilityError
 from lamperti._typing import Array, Float, Scalar
 from lamperti.dynamics.mean import LinearMean
+from lamperti.dynamics.noise_field import log_ratio
 from lamperti.dynamics.region import PULL, Region, pulled, shrunk
 from lamperti.interfaces import AbstractKernel, AbstractTransition, AffineStep, Pusher
 from lamperti.kernels.expectations import prepare, require_expectations
@@ -33,6 +34,8 @@ class GPTransition(AbstractTransition):
     log_precision: Float[Array, " D"]
     region: Region | None = None
     """Set when training is done; the closed form of `pusher` does not see it."""
+    field: Float[Array, "D M"] | None = None
+    """Of the noise where it depends on the state; set when training is done."""
 
     def drift(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
         """Mean drift."""
@@ -53,8 +56,19 @@ class GPTransition(AbstractTransition):
         border, beyond = pulled(self.region, x)
         return border + dt * self._drifts(border[None])[0][0] + shrunk(beyond, dt)
 
-    def variance(self, dt: Scalar) -> Float[Array, " D"]:
-        return dt / self.precision
+    def variance(self, x: Float[Array, " D"], dt: Scalar) -> Float[Array, " D"]:
+        return dt / self.precision * jnp.exp(self.log_noise(x))
+
+    def log_noise(self, x: Float[Array, " D"]) -> Float[Array, " D"]:
+        """log of the noise at x over the constant one; beyond the region of the data, as on its border."""
+        if self.field is None:
+            return jnp.zeros_like(x)
+        border, _ = pulled(self.region, x)
+        return log_ratio([k.gram(border[None], self.Z) for k in self.kernels], self.field)[0]
+
+    @property
+    def constant_noise(self) -> bool:
+        return self.field is None
 
     def linearise(self, x: Float[Array, " D"], dt: Scalar) -> AffineStep:
         def mean_twice(point: Float[Array, " D"]):
@@ -62,14 +76,13 @@ class GPTransition(AbstractTransition):
             return m, m
 
         F, m = jax.jacfwd(mean_twice, has_aux=True)(x)
-        return AffineStep(F, m - small.matvec(F, x), jnp.diag(dt / self.precision))
+        return AffineStep(F, m - small.matvec(F, x), jnp.diag(self.variance(x, dt)))
 
     def expected_log_density(self, x: Float[Array, " D"], x_next: Float[Array, " D"], dt: Scalar) -> Scalar:
         residual = x_next - self.mean(x, dt)
-        terms = (
-            self.log_precision - LOG_2PI - jnp.log(dt) - self.precision * residual**2 / dt - dt * self.drift_variance(x)
-        )
-        return 0.5 * jnp.sum(terms)
+        away = self.precision * residual**2 / dt + dt * self.drift_variance(x)
+        s = self.log_noise(x)
+        return 0.5 * jnp.sum(self.log_precision - LOG_2PI - jnp.log(dt) - s - jnp.exp(-s) * away)
 
     def pusher(self) -> Pusher:
         self._check_closed_form()
@@ -90,6 +103,10 @@ class GPTransition(AbstractTransition):
         return push
 
     def _check_closed_form(self) -> None:
+        if self.field is not None:
+            raise CapabilityError(
+                "MomentMatching needs constant noise. Use SigmaPoint(), or FitConfig(forecasts=False)."
+            )
         for kernel in self.kernels:
             require_expectations(kernel)
         if len(self.kernels) > 1:
@@ -108,7 +125,7 @@ class GPTransition(AbstractTransition):
         """Weighted sum of ``expected_log_density`` over many steps at once, and the natural step's statistics.
 
         The Gram matrix of all points is formed once for the drift, for P + A Sigma A' (a trace against
-        sum dt k k') and for the statistics."""
+        sum dt k k') and for the statistics. Of constant noise: what depends on the state is fitted after training."""
         f, grams = self._drifts(x)
         residual = dx - dt[:, None] * f
         wdt = weight * dt

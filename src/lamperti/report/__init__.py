@@ -73,6 +73,7 @@ def render(
     parts = (
         ("summary", "Summary", opening.summary(result, found)),
         ("data", "Data", sections.data(found)),
+        ("dimension", "Latent dimension", sections.dimensions(result)),
         ("learning", "Training", sections.training(result)),
         ("space", "Phase space", sections.phase_space(result, embed(result, series), found)),
         ("equation", "Learned equation", sections.equation(result, found)),

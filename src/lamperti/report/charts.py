@@ -1,9 +1,10 @@
-"""Figures of training, forecasts, free-running paths and residuals."""
+"""Figures of the choice of the dimension, training, forecasts, free-running paths and residuals."""
 
 import numpy as np
 from scipy import stats
 
 from lamperti.data.dates import DATES
+from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.durations import one as singular
 from lamperti.diagnostics.held_out import ForecastCheck
 from lamperti.diagnostics.long_run import Likeness
@@ -36,6 +37,21 @@ _BINS = 10
 _QUANTILES = 200
 _MAXIMA = 600
 _SHOWN = 1000  # samples of a trace
+
+
+def dimensions(choice: DimensionCurve) -> Spec:
+    """Error by number of latent coordinates, with standard errors, and the one that was taken; there must be others."""
+    tried, errors, ses = zip(*choice.curve, strict=True)
+    bars = {"type": "data", "array": numbers(ses), "color": LEARNED, "thickness": 1.5, "width": 4}
+    taken = errors[tried.index(choice.dimension)]
+    ring = {"symbol": "circle-open", "line": {"width": 2.5}}
+    more = {"mode": "lines+markers", "marker": {"size": 7}, "error_y": bars}
+    traces = [
+        line(list(tried), numbers(errors), "error ± standard error", LEARNED, **more),
+        dots([choice.dimension], numbers([taken]), f"taken ({choice.dimension})", ACCENT, 16, marker=ring),
+    ]
+    look = layout(xaxis=axis("latent coordinates", dtick=1), yaxis=axis("error (sds of the data)"))
+    return Spec("dimensions", text(choice.reason), traces, look, 300)
 
 
 def training(history: History) -> Spec:

@@ -78,6 +78,21 @@ def data(found: Diagnostics) -> str:
     return text + "".join(paragraph(f"Repaired on request: {repair}") for repair in check.repairs)
 
 
+def dimensions(result: FitResult) -> str:
+    """The curve that the latent dimension was chosen from, with the reason; or why there is none."""
+    choice = result.dimensions
+    if choice is None:
+        return paragraph("It is not known how the latent dimension was chosen: the model is of an older format.")
+    if not choice.compared:
+        return paragraph(choice.reason)
+    explained = paragraph(
+        "The error is that of regressions of what follows on the coordinates, for data that they were not fitted to: 0 "
+        "is perfect, 1 is no better than the mean of the data. Each bar is of one error alone; dimensions are compared "
+        "by differences on the same data, which are known better."
+    )
+    return figure(charts.dimensions(choice)) + explained
+
+
 def training(result: FitResult) -> str:
     h = result.history
     if h.records:

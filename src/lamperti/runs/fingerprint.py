@@ -2,13 +2,14 @@
 
 import hashlib
 import platform
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from lamperti._errors import RunError
+from lamperti._errors import LampertiWarning, RunError
 from lamperti.data.series import Series
 
 _PACKAGES = ("jax", "jaxlib", "numpy", "equinox", "optax")
@@ -59,3 +60,15 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:  # put on the path without being installed
             found[name] = "unknown"
     return found
+
+
+def warn_of_versions(before: Mapping[str, str]) -> None:
+    """Tell of the versions that are not those of before."""
+    changed = [f"{name} {old} is now {new}" for name, new in versions().items() if (old := before.get(name)) != new]
+    if changed:
+        warnings.warn(
+            f"the run was started with other versions ({', '.join(changed)}): it goes on, but not bit by bit as it "
+            "would have.",
+            LampertiWarning,
+            stacklevel=5,
+        )

@@ -1,6 +1,6 @@
 """The folder of a run.
 
-config.json         configuration, fingerprint of the data and where it came from, versions; with a checksum
+config.json         configuration, choice of the dimension, fingerprint and origin of the data, versions, checksum
 history.jsonl       records and events, a line each
 checkpoints/        the last commits: where training stood
 model.safetensors   the model, once training ended or was interrupted
@@ -25,13 +25,14 @@ from safetensors.numpy import save as to_bytes
 
 from lamperti._errors import ConfigError, LampertiWarning, RunError, TrainingError
 from lamperti.config import Config, FitConfig, ModelConfig
+from lamperti.data.dimensions import DimensionCurve, pack_dimensions, unpack_dimensions
 from lamperti.data.files import as_path, atomic_write, is_temporary, sweep_temporary
 from lamperti.data.series import Series
 from lamperti.io import MODEL_NAME, RUN_CONFIG, write_model
 from lamperti.model import LatentSDE
 from lamperti.results import FitResult
 from lamperti.runs.commits import KEPT, DamagedCommitError, clear, commit, committed, read_commit, sweep
-from lamperti.runs.fingerprint import check_same_data, fingerprint, versions
+from lamperti.runs.fingerprint import check_same_data, fingerprint, versions, warn_of_versions
 from lamperti.runs.lines import history_lines
 from lamperti.runs.lock import is_lock, locked
 from lamperti.runs.manifest import MANIFEST, claim, enlist, listed, refuse_strangers, remove_listed, start_manifest
@@ -68,8 +69,21 @@ class RunFolder:
         """How the data was read, ``{"path": ..., "options": {...}}``, if that is known."""
         return self._known()["origin"]
 
+    @property
+    def dimensions(self) -> DimensionCurve | None:
+        """How the latent dimension was chosen: the configuration only has what was. None in older runs."""
+        try:
+            return unpack_dimensions(self._known().get("dimensions"), self.config.model.latent_dim)
+        except ValueError:
+            raise RunError(f"{self.path / CONFIG} is damaged or was edited. Start a new run.") from None
+
     def begin(
-        self, config: Config, series: Sequence[Series], model: LatentSDE, origin: Mapping[str, Any] | None
+        self,
+        config: Config,
+        series: Sequence[Series],
+        model: LatentSDE,
+        origin: Mapping[str, Any] | None,
+        dimensions: DimensionCurve | None = None,
     ) -> None:
         """Make this the folder of a new run, of a model of this size; what an older run wrote is removed."""
         from lamperti import __version__  # not yet known when this module is imported
@@ -84,6 +98,7 @@ class RunFolder:
             "fit": config.fit.model_dump(mode="json"),
             "data": fingerprint(series),
             "origin": origin,
+            "dimensions": pack_dimensions(dimensions),
         }
         with _explained(self.path):
             clear(self.path / CHECKPOINTS)
@@ -225,7 +240,7 @@ def unfinished_run(path: str | os.PathLike) -> Iterator[RunFolder]:
             content = read_config(folder)
             _adopt(folder)
             _prepare(folder)
-        _warn_of_versions(content["versions"])
+        warn_of_versions(content["versions"])
         yield RunFolder(folder, content)
 
 
@@ -271,17 +286,6 @@ def _adopt(folder: Path) -> None:
     """Give a run of a version that kept no list its list."""
     if listed(folder, KIND) is None and says_run(folder):
         start_manifest(folder, KIND, _BEFORE_MANIFESTS)
-
-
-def _warn_of_versions(before: Mapping[str, str]) -> None:
-    changed = [f"{name} {old} is now {new}" for name, new in versions().items() if (old := before.get(name)) != new]
-    if changed:
-        warnings.warn(
-            f"the run was started with other versions ({', '.join(changed)}): it goes on, but not bit by bit as it "
-            "would have.",
-            LampertiWarning,
-            stacklevel=5,
-        )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 Notation   x: particles [K, D] with log-weights log_w [K]      mu: where each particle's step leads [K, D]
            proposal x' ~ N(x'; mu, Q) psi(x') / p(psi | x),  p(psi | x) = integral of N(x'; mu, Q) psi(x')
            Q = diag(noise), psi(x) = exp(-x'Lam x/2 + h'x), C = (Q^-1 + Lam)^-1: the proposal is N(C (Q^-1 mu + h), C)
+           Where the noise depends on the state, Q and C are those of each particle.
            The weights use the old particles only: w' = w p(psi | x); resampled before the move when ESS < K/2.
 Equations  docs/theory.md (21)-(24)
 """
@@ -39,16 +40,25 @@ class Cloud(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The optimal proposal of a step, N(C (mu / noise + h), C); what all particles share (or, with a leading axis, the
-    proposals of every step)."""
+    """The optimal proposal of a step, N(C (mu / noise + h), C): that of all particles (or, with a leading axis, the
+    proposals of every step), or after `at` that of each particle."""
 
     inverse_noise: Float[Array, "*N D"]
+    Lam: Float[Array, "*N D D"]
     h: Float[Array, "*N D"]
     C: Float[Array, "*N D D"]
     chol: Float[Array, "*N D D"]
     log_scale: Float[Array, "*N"]
     dt: Float[Array, "*N"]
     link: Bool[Array, "*N"]
+
+    def at(self, transition: AbstractTransition, x: Float[Array, "K D"]) -> "Proposal":
+        """With the noise of every particle, where it depends on the state."""
+        if transition.constant_noise:
+            return self
+        return _proposal(
+            jax.vmap(transition.variance, in_axes=(0, None))(x, self.dt), self.Lam, self.h, self.dt, self.link
+        )
 
     def step_mean(self, transition: AbstractTransition, x: Float[Array, "K D"]) -> Float[Array, "K D"]:
         """Where the step leads; an unlinked one begins anew at N(0, I)."""
@@ -73,12 +83,18 @@ def proposals(
     transition: AbstractTransition, potentials: Potentials, dt: Float[Array, " N"], link: Bool[Array, " N"]
 ) -> Proposal:
     """The proposals of all steps. The noise of a step is the same at every particle, so the D x D algebra is done
-    here, once a step and outside the scan."""
-    noise = jnp.where(link[:, None], jax.vmap(transition.variance)(dt), 1.0)
+    here, once a step and outside the scan. Where it is not, that is done again for every particle (`Proposal.at`)."""
     Lam, h = potentials.precision[1:], potentials.information[1:]
-    C, log_det = small.inverse_pd(jnp.eye(noise.shape[-1]) / noise[:, None, :] + Lam)
+    anywhere = jnp.zeros(h.shape[-1])
+    noise = jax.vmap(transition.variance, in_axes=(None, 0))(anywhere, dt)
+    return _proposal(noise, Lam, h, dt, link[:, None])._replace(link=link)
+
+
+def _proposal(noise: Array, Lam: Array, h: Array, dt: Array, link: Array) -> Proposal:
+    noise = jnp.where(link, noise, 1.0)
+    C, log_det = small.inverse_pd(jnp.eye(noise.shape[-1]) / noise[..., None, :] + Lam)
     log_scale = -0.5 * (log_det + jnp.sum(jnp.log(noise), axis=-1))
-    return Proposal(1.0 / noise, h, C, small.cholesky(C), log_scale, dt, link)
+    return Proposal(1.0 / noise, Lam, h, C, small.cholesky(C), log_scale, dt, link)
 
 
 class ParticleChain(AbstractChain):
@@ -103,7 +119,9 @@ class ParticleChain(AbstractChain):
         # At a fixed path the derivative of log q has mean zero: only the path's own is kept, the rest is noise.
         fixed = jax.lax.stop_gradient(self)
         mu = jax.vmap(lambda p, x: p.step_mean(fixed.transition, x))(fixed.proposals, x[:-1])
-        log_p = jax.vmap(lambda p, x, mu: p.log_transition(x, mu))(fixed.proposals, x[1:], mu)
+        log_p = jax.vmap(lambda p, before, x, mu: p.at(fixed.transition, before).log_transition(x, mu))(
+            fixed.proposals, x[:-1], x[1:], mu
+        )
         log_joint = (
             log_density(x[0], fixed.initial.mean, fixed.initial.chol)
             + jnp.sum(jnp.where(fixed.proposals.link[:, None], log_p, 0.0), axis=0)
@@ -142,16 +160,20 @@ class ParticleChain(AbstractChain):
         x_last = self.clouds.x[-1][pick(last, uniform=uniform[-1])]
 
         def back(x_next, step):
-            cloud, mu, inverse_noise, uniform = step
+            cloud, mu, proposal, uniform = step
+            inverse_noise = proposal.at(transition, cloud.x).inverse_noise
             # log w_k + log N(x_{k+1}; mu_k, noise), up to what all particles share
             scaled = inverse_noise * mu
             constant = cloud.log_w - 0.5 * jnp.sum(scaled * mu, axis=-1)
-            index = pick(constant + x_next @ scaled.T, uniform=uniform)
+            score = constant + x_next @ scaled.T
+            if not transition.constant_noise:
+                score = score + 0.5 * (jnp.sum(jnp.log(inverse_noise), axis=-1) - x_next**2 @ inverse_noise.T)
+            index = pick(score, uniform=uniform)
             return cloud.x[index], cloud.x[index]
 
         before = jax.tree.map(lambda a: a[:-1], self.clouds)
-        inverse_noise = jax.lax.stop_gradient(self.proposals.inverse_noise)
-        _, x = jax.lax.scan(back, x_last, (before, self.mu, inverse_noise, uniform[:-1]), reverse=True)
+        transition, steps = jax.lax.stop_gradient((self.transition, self.proposals))
+        _, x = jax.lax.scan(back, x_last, (before, self.mu, steps, uniform[:-1]), reverse=True)
         return jnp.concatenate([x, x_last[None]])
 
     def _follow(self, x: Float[Array, "T S D"]) -> Float[Array, "T S D"]:
@@ -164,6 +186,7 @@ class ParticleChain(AbstractChain):
 
         def forward(before, step):
             x, proposal = step
+            proposal = proposal.at(self.transition, before)
             after = _held(x, proposal.mean(proposal.step_mean(self.transition, before)), proposal.chol)
             return after, after
 
@@ -171,7 +194,7 @@ class ParticleChain(AbstractChain):
         return jnp.concatenate([first[None], rest])
 
 
-def _held(x: Float[Array, "S D"], mean: Float[Array, "*S D"], chol: Float[Array, "D D"]) -> Float[Array, "S D"]:
+def _held(x: Float[Array, "S D"], mean: Float[Array, "*S D"], chol: Float[Array, "*c D D"]) -> Float[Array, "S D"]:
     """x, with the derivative of mean + chol eps at the eps that gives x."""
     eps = small.matvec(small.lower_inverse(chol), x - mean)
     moving = mean + small.matvec(chol, jax.lax.stop_gradient(eps))
@@ -251,6 +274,7 @@ def draw_noise(key: PRNGKeyArray, shape: tuple[int, ...]) -> Noise:
 
 def move_particles(transition: AbstractTransition, cloud: Cloud, proposal: Proposal, noise: Noise) -> Moved:
     """Weigh the old particles by the next potential, resample when needed, move by the optimal proposal."""
+    proposal = proposal.at(transition, cloud.x)
     mu = proposal.step_mean(transition, cloud.x)
     log_w = cloud.log_w + proposal.log_evidence(mu)
     gain = jax.nn.logsumexp(log_w)
@@ -259,7 +283,8 @@ def move_particles(transition: AbstractTransition, cloud: Cloud, proposal: Propo
     ess = effective_sample_size(log_w)
     resample = ess < 0.5 * n
     index = jnp.where(resample, systematic(log_w, uniform=noise.uniform), jnp.arange(n))
-    x = proposal.mean(mu[index]) + small.matvec(proposal.chol, noise.normal)
+    chol = proposal.chol if transition.constant_noise else proposal.chol[index]
+    x = proposal.mean(mu)[index] + small.matvec(chol, noise.normal)
     return Moved(Cloud(x, jnp.where(resample, -jnp.log(n), log_w)), gain, ess, mu)
 
 

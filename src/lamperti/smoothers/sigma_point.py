@@ -32,7 +32,7 @@ class SigmaPoint(AbstractSmoother):
         link = jnp.ones(dt.shape, dtype=bool) if link is None else link
 
         def step(mean: Float[Array, " D"], cov: Float[Array, "D D"], dt: Scalar) -> AffineStep:
-            return sigma_point_step(transition.mean, jnp.diag(transition.variance(dt)), mean, cov, dt)
+            return sigma_point_step(transition.mean, lambda x: jnp.diag(transition.variance(x, dt)), mean, cov, dt)
 
         filtered, steps = filter_pushed(step, initial, potentials, dt, link)
         return build_chain(filtered, steps, initial, potentials, link, parallel=False)
@@ -40,12 +40,13 @@ class SigmaPoint(AbstractSmoother):
 
 def sigma_point_step(
     move: Callable[[Float[Array, " D"], Scalar], Float[Array, " D"]],
-    noise: Float[Array, "D D"],
+    noise: Callable[[Float[Array, " D"]], Float[Array, "D D"]],
     mean: Float[Array, " D"],
     cov: Float[Array, "D D"],
     dt: Scalar,
 ) -> AffineStep:
-    """Statistical linear regression, on 2D cubature points, of a step with this mean and covariance."""
+    """Statistical linear regression, on 2D cubature points, of a step with this mean and this noise, which is averaged
+    over them."""
     d = mean.shape[0]
     xi = jnp.sqrt(float(d)) * jnp.concatenate([jnp.eye(d), -jnp.eye(d)])
     chol = small.cholesky(cov)
@@ -57,5 +58,5 @@ def sigma_point_step(
     F = small.matmul(half, small.lower_inverse(chol))
     # The residual of the regression on whitened points is a sum of squares, hence never negative.
     left = away - small.matmul(xi, small.transpose(half))
-    Omega = small.matmul(small.transpose(left), left) / (2 * d) + noise
+    Omega = small.matmul(small.transpose(left), left) / (2 * d) + jnp.mean(jax.vmap(noise)(x), axis=0)
     return AffineStep(F, m - small.matvec(F, mean), Omega)

@@ -23,14 +23,14 @@ class LinearTransition(AbstractTransition):
     def mean(self, x: Float[Array, " D"], dt: Scalar) -> Float[Array, " D"]:
         return x + dt * (self.weight @ x + self.bias)
 
-    def variance(self, dt: Scalar) -> Float[Array, " D"]:
+    def variance(self, x: Float[Array, " D"], dt: Scalar) -> Float[Array, " D"]:
         return dt * self.diffusion
 
     def linearise(self, x: Float[Array, " D"], dt: Scalar) -> AffineStep:
         return self._step(dt)
 
     def expected_log_density(self, x: Float[Array, " D"], x_next: Float[Array, " D"], dt: Scalar) -> Scalar:
-        variance = self.variance(dt)
+        variance = self.variance(x, dt)
         return -0.5 * jnp.sum((x_next - self.mean(x, dt)) ** 2 / variance + jnp.log(variance) + LOG_2PI)
 
     def pusher(self) -> Pusher:

@@ -32,7 +32,7 @@ def check_transition(transition: AbstractTransition, dim: int) -> None:
     x, x_next = jnp.asarray(rng.normal(size=(2, 5, dim)))
     dt = jnp.asarray(rng.uniform(0.05, 0.3, size=5))
     step = transition.linearise(x[0], dt[0])
-    shapes = (transition.mean(x[0], dt[0]).shape, transition.variance(dt[0]).shape, step.F.shape)
+    shapes = (transition.mean(x[0], dt[0]).shape, transition.variance(x[0], dt[0]).shape, step.F.shape)
     assert shapes == ((dim,), (dim,), (dim, dim)), f"mean, variance and F have shapes {shapes}"
 
     views = _see(transition, x, x_next, dt)
@@ -72,7 +72,7 @@ def _see(transition: AbstractTransition, x: Array, x_next: Array, dt: Array) -> 
     difference = moved(x + shifts[:, None], dt) - moved(x - shifts[:, None], dt)
     return _Views(
         mean,
-        jax.vmap(transition.variance)(dt),
+        jax.vmap(transition.variance)(x, dt),
         jax.vmap(transition.linearise)(x, dt),
         jnp.transpose(difference, (1, 2, 0)) / (2 * _STEP),
         jax.vmap(transition.expected_log_density)(x, mean, dt),
@@ -114,10 +114,10 @@ def _check_push(transition: AbstractTransition, push: Pusher, mean: Array, dt: A
     grid = np.array(list(itertools.product(nodes, repeat=dim)))
     w = np.prod(np.array(list(itertools.product(weights / weights.sum(), repeat=dim))), axis=1)
     x = np.asarray(mean) + grid @ np.linalg.cholesky(cov).T
-    y, variance = eqx.filter_jit(lambda t, at: (jax.vmap(t.mean, in_axes=(0, None))(at, dt), t.variance(dt)))(
+    y, variance = eqx.filter_jit(lambda t, at: jax.vmap(lambda x: (t.mean(x, dt), t.variance(x, dt)))(at))(
         transition, jnp.asarray(x)
     )
-    y, noise = np.asarray(y), np.asarray(variance)
+    y, noise = np.asarray(y), w @ np.asarray(variance)
     m = w @ y
     found = {
         "mean": (step.F @ mean + step.b, m),

@@ -31,7 +31,7 @@ from lamperti._process import while_training
 from lamperti._typing import Array, Float, Scalar
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.model import LatentSDE, Segment
-from lamperti.train.fitted import UNITS, Fitted, flat, noise_sds, search_range, shaped, turns
+from lamperti.train.fitted import UNITS, Fitted, What, flat, noise_sds, search_range, shaped, turns
 from lamperti.train.gauge import carry, gauge_transform
 from lamperti.train.likelihood import log_likelihood, state_covariance
 
@@ -67,13 +67,14 @@ def calibrate(
     deadline = time.monotonic() + max_seconds
     with while_training:
         # Where the encoder speaks at every state, it must go on to speak of the coordinates that it knows.
-        for only_noises in (False, True) if model.told_by == "emission" else (True,):
-            way = _climb(model, batch, judged, prior_share, only_noises, deadline)
+        searches: tuple[What, ...] = ("all", "noises") if model.told_by == "emission" else ("noises",)
+        for what in searches:
+            way = _climb(model, batch, judged, prior_share, what, deadline)
             chosen = chosen_point(np.stack([likely for _, likely in way]))
             if chosen == 0:
                 continue
             found = way[chosen][0]
-            better = _settle(found, model) if only_noises else _turned_to_suit(model, found, batch)
+            better = _settle(found, model) if what == "noises" else _turned_to_suit(model, found, batch)
             if float(np.sum(_each(better, judged))) >= float(np.sum(way[0][1])):  # one that is not finite is not
                 return better
     return model
@@ -93,10 +94,10 @@ def chosen_point(likely: Float[np.ndarray, "K B"]) -> int:
 
 
 def _climb(
-    model: LatentSDE, batch: Segment, judged: Segment, prior_share: float, only_noises: bool, deadline: float
+    model: LatentSDE, batch: Segment, judged: Segment, prior_share: float, what: What, deadline: float
 ) -> list[tuple[Fitted, np.ndarray]]:
     """Points on the way from the model to where the batch is most likely, each with what the judged segments say."""
-    origin, *bounds = search_range(model, only_noises)
+    origin, *bounds = search_range(model, what)
     start, unit = flat(origin), np.repeat(UNITS, [value.size for value in origin])
     low, high = (flat(bound) - start for bound in bounds)
 

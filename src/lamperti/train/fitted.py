@@ -2,11 +2,12 @@
 
 Notation   g, R: noises of the motion [D] and the observation [P]      C, c: loadings, offset      B x + b: linear drift
            Q = M diag(g) M': covariance of the motion's noise, M with a unit diagonal and zeros above [D, D]
+           a: weights of the noise's dependence on the state [D, M]
            mu, Sigma = root root': mean and covariance of the drift's weights, times g [D, M], [D, M, M]
-Equations  docs/theory.md (27)
+Equations  docs/theory.md (27), (29)
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,7 +27,12 @@ _TILT = 10.0  # entries of M below the diagonal, between coordinates of equal no
 _SDS = 10.0  # weights of the drift, in sds of their posterior
 # Steps of the search, in the order of Fitted: a tenth of a loading or a slope matters as much as a factor of e in a
 # noise.
-UNITS = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1, 0.1, 1.0)
+UNITS = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1, 0.1, 1.0, 1.0)
+_FIELD = 10.0  # weights of the noise's dependence on the state, which start from zero
+
+What = Literal["all", "noises", "state noise"]
+"""What a search moves: all with a matrix of constant noise, the noises alone, or all with noise that depends on the
+state, in coordinates that stay as they are."""
 
 
 class Fitted(NamedTuple):
@@ -42,20 +48,24 @@ class Fitted(NamedTuple):
     bias: Float[Array, " D"]
     drift: Float[Array, "D M"]
     """mu, from where training left it, in sds of its posterior."""
+    a: Float[Array, "D M"]
 
     @classmethod
     def of(cls, model: LatentSDE) -> "Fitted":
         e, d = model.emission, model.dynamics
         assert isinstance(e, LinearGaussian)  # calibrate() has looked
         tilt, still = jnp.zeros((d.dim, d.dim)), jnp.zeros_like(d.q.shift)
-        return cls(2.0 * jnp.log(noise_sds(model)), tilt, jnp.log(e.noise), e.C, e.c, d.mean.weight, d.mean.bias, still)
+        a = still if d.noise is None else d.noise
+        g, R = 2.0 * jnp.log(noise_sds(model)), jnp.log(e.noise)
+        return cls(g, tilt, R, e.C, e.c, d.mean.weight, d.mean.bias, still, a)
 
     def put_into(self, model: LatentSDE) -> LatentSDE:
         """The model with the noises and the linear parts."""
         g = jnp.exp(self.g)
         rate = model.dynamics.q.shape * g  # which is in force where the diffusion's step is the conjugate one
         new = (positive(g), rate, jnp.exp(self.R), self.C, self.c, self.weight, self.bias)
-        return eqx.tree_at(_places, model, new)
+        model = eqx.tree_at(_places, model, new)
+        return model if model.dynamics.noise is None else with_noise(model, self.a)
 
     def settled_in(self, model: LatentSDE) -> LatentSDE:
         """The model with all of it but the tilt, its drift's prior what it was.
@@ -84,6 +94,11 @@ class Fitted(NamedTuple):
         return (M * jnp.exp(self.g)) @ M.T
 
 
+def with_noise(model: LatentSDE, a: Float[Array, "D M"]) -> LatentSDE:
+    """The model with noise that depends on the state."""
+    return eqx.tree_at(lambda m: m.dynamics.noise, model, a, is_leaf=lambda leaf: leaf is None)
+
+
 def noise_sds(model: LatentSDE) -> Float[Array, " D"]:
     """Root of the diffusion that is in force."""
     return 1.0 / jnp.sqrt(realise(model.dynamics).posterior().mean_precision)
@@ -95,13 +110,13 @@ def _places(m: Any) -> tuple:
 
 
 @compiled
-def search_range(model: LatentSDE, only_noises: bool) -> tuple[Fitted, Fitted, Fitted]:
+def search_range(model: LatentSDE, what: What) -> tuple[Fitted, Fitted, Fitted]:
     """Where the search starts, and how far down and up it may go."""
     start = Fitted.of(model)
-    return start, *_bounds(start, model, only_noises)
+    return start, *_bounds(start, model, what)
 
 
-def _bounds(start: Fitted, model: LatentSDE, only_noises: bool) -> tuple[Fitted, Fitted]:
+def _bounds(start: Fitted, model: LatentSDE, what: What) -> tuple[Fitted, Fitted]:
     """How far each may go: noises by a factor, linear parts by a share of what they are, or not at all."""
 
     def reach(value: Array) -> Array:
@@ -109,17 +124,18 @@ def _bounds(start: Fitted, model: LatentSDE, only_noises: bool) -> tuple[Fitted,
 
     far = Fitted(
         g=jnp.full_like(start.g, _FURTHEST),
-        tilt=jnp.full_like(start.tilt, _TILT if turns(model) else 0.0),
+        tilt=jnp.full_like(start.tilt, _TILT if what == "all" and turns(model) else 0.0),
         R=jnp.full_like(start.R, _FURTHEST),
         C=reach(start.C),
         c=reach(start.c),
         weight=reach(start.weight),
         bias=reach(start.bias),
         drift=jnp.full_like(start.drift, _SDS),
+        a=jnp.full_like(start.a, _FIELD if what == "state noise" else 0.0),
     )
     if model.dynamics.mean.fixed:
         far = far._replace(weight=jnp.zeros_like(far.weight), bias=jnp.zeros_like(far.bias))
-    if only_noises:
+    if what == "noises":
         far = jax.tree.map(jnp.zeros_like, far)._replace(g=far.g, R=far.R)
     low, high = (jax.tree.map(move, start, far) for move in (jnp.subtract, jnp.add))
     floor = jnp.minimum(jnp.log(NOISE_FLOOR), start.R)

@@ -1,11 +1,14 @@
 """What happened during training: records at validations, events of the numerical guard, how it ended; as JSON too."""
 
 import dataclasses
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 Status = Literal["running", "max_iterations", "max_minutes", "patience", "interrupted", "terminated"]
 STOPPED = ("interrupted", "terminated")  # by a signal: Ctrl-C, SIGTERM
@@ -101,6 +104,9 @@ class History:
         return dict(total)
 
 
+_CHECKED = TypeAdapter(History)
+
+
 def _score(record: Record) -> float:
     return record.validation if record.validation is not None and math.isfinite(record.validation) else -math.inf
 
@@ -119,6 +125,12 @@ def unpack_history(content: Mapping[str, Any]) -> History:
     plain = {name: unpack(value) for name, value in content.items() if name not in ("records", "events")}
     records = [Record(**row) for row in _rows(content["records"])]
     return History(records=records, events=[Event(**row) for row in _rows(content["events"])], **plain)
+
+
+def checked_history(content: Any) -> History:
+    """A history from a file, with every number and word of its type: what shows it relies on that. Raises ValueError,
+    TypeError, LookupError or AttributeError."""
+    return _CHECKED.validate_json(json.dumps(dataclasses.asdict(unpack_history(content))), strict=True)
 
 
 def pack(value: Any) -> Any:

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 
 from lamperti._typing import Array, Bool, Float, Scalar
-from lamperti.interfaces import AffineStep, Encoding
+from lamperti.interfaces import AffineStep, Encoding, Potentials
 from lamperti.math.normal_gamma import Weights
 from lamperti.model import LatentSDE, Segment
-from lamperti.smoothers._chain import GaussianChain, build_chain
+from lamperti.smoothers._chain import Filtered, GaussianChain, build_chain
 from lamperti.smoothers._filter import filter_pushed
 from lamperti.smoothers.sigma_point import sigma_point_step
 
@@ -59,24 +59,46 @@ def state_means(model: LatentSDE, batch: Segment) -> tuple[Float[Array, "B T D"]
     return jax.vmap(lambda chain: chain.marginals().mean)(chains), chains.valid
 
 
+def filtered_states(
+    model: LatentSDE, batch: Segment, w: Weights | None = None
+) -> tuple[Float[Array, "B T D"], Float[Array, "B T D D"]]:
+    """Mean and covariance of all states of all segments, each given what was seen until then."""
+    filtered = _filtered(model, batch, None, w)[0]
+    return filtered.mean, filtered.cov
+
+
 def _chains(
     model: LatentSDE, batch: Segment, Q: Float[Array, "D D"] | None = None, w: Weights | None = None
 ) -> GaussianChain:
     """The chain of every segment, with a leading axis."""
+    initial = model.initial.gaussian()
+    filtered, steps, potentials = _filtered(model, batch, Q, w)
+
+    def one(filtered, steps, potentials, link):
+        return build_chain(filtered, steps, initial, potentials, link, parallel=False)
+
+    return jax.vmap(one)(filtered, steps, potentials, batch.link[:, model.encoder.lead :])
+
+
+def _filtered(
+    model: LatentSDE, batch: Segment, Q: Float[Array, "D D"] | None, w: Weights | None
+) -> tuple[Filtered, AffineStep, Potentials]:
+    """The filter over every segment, its steps and what the data say of each state."""
     transition = model.dynamics.condition(w)
     model = dataclasses.replace(model, told_by="emission")
     initial = model.initial.gaussian()
 
     def step(mean: Float[Array, " D"], cov: Float[Array, "D D"], dt: Scalar) -> AffineStep:
-        noise = jnp.diag(transition.variance(dt)) if Q is None else dt * Q
+        def noise(x: Float[Array, " D"]) -> Float[Array, "D D"]:
+            return jnp.diag(transition.variance(x, dt)) if Q is None else dt * Q
+
         return sigma_point_step(transition.mean, noise, mean, cov, dt)
 
-    def one(segment: Segment) -> GaussianChain:
+    def one(segment: Segment) -> tuple[Filtered, AffineStep, Potentials]:
         part = segment.chain_part(model.encoder.lead)
         encoding, potentials = model.potentials(segment)
         first = _spoken_for(encoding)
         potentials = encoding.potentials.masked(first) * potentials.masked(~first)
-        filtered, steps = filter_pushed(step, initial, potentials, part.dt, part.link)
-        return build_chain(filtered, steps, initial, potentials, part.link, parallel=False)
+        return *filter_pushed(step, initial, potentials, part.dt, part.link), potentials
 
     return jax.vmap(one)(batch)

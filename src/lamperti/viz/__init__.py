@@ -6,6 +6,7 @@ from lamperti.viz.checks import diagnostics
 from lamperti.viz.compare import drift_fields, evolution, long_run, state_spaces
 from lamperti.viz.courses import courses, paths, states
 from lamperti.viz.data import overview
+from lamperti.viz.dimensions import dimensions
 from lamperti.viz.equation import drift
 from lamperti.viz.forecasts import forecast_fan, free_run
 from lamperti.viz.phase import phase_space
@@ -14,6 +15,7 @@ from lamperti.viz.training import training
 __all__ = [
     "courses",
     "diagnostics",
+    "dimensions",
     "drift",
     "drift_fields",
     "evolution",

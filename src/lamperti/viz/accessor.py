@@ -12,6 +12,7 @@ from lamperti.diagnostics.held_out import check_forecasts
 from lamperti.diagnostics.residuals import residuals
 from lamperti.results import FitResult
 from lamperti.viz.checks import diagnostics
+from lamperti.viz.dimensions import dimensions
 from lamperti.viz.equation import drift
 from lamperti.viz.forecasts import forecast_fan
 from lamperti.viz.phase import phase_space
@@ -47,6 +48,10 @@ class Plots:
     def training(self) -> Figure:
         """The bound and its terms over the iterations."""
         return training(self.result.history)
+
+    def dimensions(self) -> Figure:
+        """The curve that the latent dimension was chosen from: error by number of coordinates, and the one taken."""
+        return dimensions(self.result.dimensions)
 
     def diagnostics(self, data: Any = None, *, seed: int = 0) -> Figure:
         """Residuals and calibration; forecasts are checked on the part that training has not seen."""

@@ -88,7 +88,7 @@ class Check(Shown):
         return {"ok": self.ok, **_plain(content)}
 
     def plot(self) -> "Figure":
-        """The channels in time, and how their values are distributed."""
+        """The channels in time, how their values are distributed, and the error by number of latent coordinates."""
         return figures().overview(self.recordings, self)
 
     def _facts(self) -> dict[str, str]:

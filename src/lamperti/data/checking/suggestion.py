@@ -9,6 +9,7 @@ from lamperti._typing import Bool
 from lamperti.data.bridging import tracks
 from lamperti.data.coordinates import choose_start
 from lamperti.data.correlation import first_minimum_lag
+from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
 from lamperti.data.windows import interpolate
@@ -31,6 +32,11 @@ class Suggestion:
     reason: str
     curve: tuple[tuple[int, float, float], ...]
 
+    @property
+    def dimensions(self) -> DimensionCurve:
+        """The choice of the dimension, as `fit` keeps it with a model."""
+        return DimensionCurve(self.dimension, self.curve, self.reason)
+
     def __str__(self) -> str:
         return f"lag {self.lag} ({self.rule}), window {self.window} samples, {self.reason}"
 
@@ -46,8 +52,8 @@ def suggest(series: list[Series], channels: list[int]) -> Suggestion | None:
         return None  # a channel may vary only beyond the part that was looked at
     arrays = [interpolate(track) for track in tracks(kept, Scaler.from_series(kept))]
     lag, choice = first_minimum_lag(arrays), choose_start(arrays)
-    curve = tuple((one.dimension, one.error, one.se) for one in choice.curve)
-    return Suggestion(lag.lag, lag.rule, choice.dimension, choice.window, choice.reason(), curve)
+    chosen = choice.dimensions
+    return Suggestion(lag.lag, lag.rule, choice.dimension, choice.window, chosen.reason, chosen.curve)
 
 
 def varying(series: Sequence[Series]) -> Bool[np.ndarray, " P"]:
