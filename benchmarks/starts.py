@@ -17,9 +17,9 @@ import numpy as np
 from lamperti.bench.problems import CORE, NOISES, PROBLEMS
 from lamperti.bench.recordings import RECORDINGS, Recording
 from lamperti.data.bridging import tracks
-from lamperti.data.coordinates import choose_start
 from lamperti.data.files import atomic_write
 from lamperti.data.scaling import Scaler
+from lamperti.data.starts import choose_start
 from lamperti.data.windows import interpolate
 
 

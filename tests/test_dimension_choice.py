@@ -16,8 +16,8 @@ import lamperti as lp
 from lamperti import viz
 from lamperti.cli import fit as fit_code
 from lamperti.cli import main
-from lamperti.data.coordinates import choose_start
 from lamperti.data.dimensions import DimensionCurve
+from lamperti.data.starts import choose_start
 from lamperti.io import _checksum
 from lamperti.report import charts, sections
 from lamperti.runs.folder import new_run, unfinished_run
@@ -88,11 +88,10 @@ def test_a_curve_that_makes_no_sense_is_refused(dimension, curve):
 
 
 def test_fit_and_check_tell_the_same_choice(capsys):
-    model = lp.ModelConfig(**CHOOSING.model_dump(exclude_unset=True) | {"latent_dim": None, "window": None})
     said, result = [], fitted.result()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lamperti.fitting._learn", lambda walk, *rest: said.append(walk.dimensions) or result)
-        lp.fit(fitted.data().series, model, fitted.FIT, progress=True)
+        lp.fit(fitted.data().series, lp.ModelConfig(), fitted.FIT, progress=True)
     suggestion = lp.check(fitted.data().series).suggestion
     assert said == [suggestion.dimensions] and said[0].compared
     assert suggestion.reason in str(suggestion)

@@ -26,11 +26,11 @@ from safetensors.numpy import save as to_bytes
 
 import fitted
 import lamperti as lp
-from lamperti import fitting
 from lamperti.cli import main
 from lamperti.cli._toml import to_toml
 from lamperti.data.writing import write_csv
 from lamperti.io import _checksum
+from lamperti.prepared import prepare
 from lamperti.runs.commits import committed, read_commit
 from lamperti.runs.lock import locked
 from lamperti.train import memory
@@ -286,8 +286,8 @@ def test_training_that_is_never_finite_exits_with_three_and_a_diagnosis(several,
 def test_each_rollback_raises_the_present_jitter_tenfold():
     """Case 45: three rungs from where training stands, not from the best state; then a named error."""
     model = lp.load(STORED).model
-    walk = fitting._prepare(fitted.data().series, fitted.MODEL, fitted.FIT)
-    run = _Run(model, fitting._segments(walk, model.encoder.lead)[0], None, walk.settings)
+    walk = prepare(fitted.data().series, fitted.MODEL, fitted.FIT)
+    run = _Run(model, walk.segments(model.encoder.lead), None, walk.settings)
     raised = eqx.tree_at(lambda s: s.model.dynamics.jitter, run.at.state, jnp.asarray(3e-5))
     run.at.state = raised
     for rung in (3e-4, 3e-3, 3e-2):

@@ -89,10 +89,11 @@ class ModelConfig(_Config):
     window: int | None = Field(
         default=None, ge=2, description="samples of the encoder's window; from the autocorrelation"
     )
-    coordinates: Literal["components", "predictive"] | None = Field(
+    coordinates: Literal["components", "predictive", "autoregressive", "level-free"] | None = Field(
         default=None,
         description="what latent coordinates start from: principal components of a window, or the functions of it that "
-        "predict best; chosen by held-out data when left out",
+        "predict best; or those of a linear model in closed form that is not trained, in which the level of the data "
+        "may drop out; chosen by held-out data when left out",
     )
     bounded: bool | None = Field(
         default=None,
@@ -158,6 +159,11 @@ class FitConfig(_Config):
         default=True,
         description="then fit them, and noise of the motion that depends on the state, to forecasts at several "
         "horizons; kept where held-out data clearly gain",
+    )
+    compare_linear: bool = Field(
+        default=True,
+        description="keep a linear model in closed form instead where it forecasts held-out data clearly better; only "
+        "where dimension, window, kernel and coordinates are left to the data",
     )
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"

@@ -7,7 +7,7 @@ committed to it at every validation.
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import jax
@@ -16,36 +16,46 @@ import numpy as np
 from lamperti._errors import ConfigError, RunError, TrainingError
 from lamperti._numbers import as_seed
 from lamperti._runtime import refuse_fork
+from lamperti._text import counted
 from lamperti.config import Config, FitConfig, ModelConfig
 from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import warn_of_concerns
 from lamperti.data.dimensions import DimensionCurve
-from lamperti.data.holding import hold_out
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
-from lamperti.data.series import Series, as_series_list, check_for_training
+from lamperti.data.series import as_series_list, check_for_training
+from lamperti.data.starts import CLOSED_FORM, linear_law
 from lamperti.data.stationarity import assess
 from lamperti.data.training_data import record_split
-from lamperti.data.windows import Batch, SegmentSet, Track, segment
+from lamperti.data.windows import Batch, interpolate
 from lamperti.forecasting import smooth
-from lamperti.model import LatentSDE, Segment
+from lamperti.model import LatentSDE
+from lamperti.prepared import CALIBRATION_SAMPLES, VALIDATION_SEGMENTS, PreparedData, prepare
 from lamperti.progress import Showing, shows_progress
 from lamperti.results import FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
 from lamperti.train.bounded import bounded
-from lamperti.train.build import build_model, choose, settings_of, skeleton
+from lamperti.train.build import (
+    LINEAR_KERNEL,
+    build_model,
+    choose,
+    closed_form_model,
+    linear_config,
+    skeleton,
+)
 from lamperti.train.calibrate import calibrate
-from lamperti.train.forecast_fit import fit_forecasts, segment_length
-from lamperti.train.history import STOPPED
+from lamperti.train.compare import compare_forecasts
+from lamperti.train.forecast_fit import fit_forecasts
+from lamperti.train.history import STOPPED, History
 from lamperti.train.interrupts import Terminated, pass_on, termination_raised
-from lamperti.train.loop import Progress, Settings, Watch, as_segment, part, train
+from lamperti.train.loop import Progress, Watch, as_segment, part, train
 from lamperti.train.memory import check_training
+from lamperti.train.noise_scale import rescale_noise
 from lamperti.train.position import Position
 from lamperti.train.step import make_optimiser
 
 _KEPT_STATES = 512
-_VALIDATION_SEGMENTS = 32
-_CALIBRATION_SAMPLES = 24_000
+_NOTICED = 0.02  # share of the CRPS by which a linear model must be better to be kept
 _CALIBRATION_SHARE = 0.4  # of a time limit, what the likelihood fit may take on top
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
@@ -58,7 +68,8 @@ def build(data: Any, model: ModelConfig | None = None, *, seed: int = 0) -> Late
     series = as_series_list(data)
     check_for_training(series)
     standard = tracks(series, Scaler.from_series(series))
-    return build_model(choose(model, standard)[0], standard, seed=as_seed(seed))
+    trending = not assess(series).stationary
+    return build_model(choose(model, standard, trending=trending)[0], standard, seed=as_seed(seed))
 
 
 @shows_progress
@@ -90,7 +101,7 @@ def fit(
     """
     refuse_fork()
     model, fit = _config(model, ModelConfig, "model"), _config(fit, FitConfig, "fit")
-    walk = _prepare(as_series_list(data), model, fit)
+    walk = prepare(as_series_list(data), model, fit)
     if run is None:
         start = _start(walk)
         warn_of_concerns(walk.series)  # once nothing is left that would be refused
@@ -123,7 +134,7 @@ def resume(path: str | os.PathLike, data: Any = None, *, progress: Showing = Non
             data = read(folder.origin["path"], **folder.origin["options"])
         series = as_series_list(data)
         folder.check_data(series)
-        walk = _prepare(series, folder.config.model, folder.config.fit)
+        walk = prepare(series, folder.config.model, folder.config.fit, resumed=True)
         walk = replace(walk, dimensions=folder.dimensions)  # the configuration has what was chosen, as if asked for
         blank = skeleton(walk.config.model, len(series[0].names))
         position = folder.last_position(blank, make_optimiser(walk.settings.rates))
@@ -132,40 +143,12 @@ def resume(path: str | os.PathLike, data: Any = None, *, progress: Showing = Non
     return result
 
 
-@dataclass(frozen=True, eq=False)
-class _Walk:
-    """The data on its way: what training needs of it."""
-
-    series: list[Series]
-    scaler: Scaler
-    config: Config
-    training: list[Track]
-    held_out: list[Track]
-    dimensions: DimensionCurve | None
-
-    @property
-    def settings(self) -> Settings:
-        return settings_of(self.config.fit)
-
-
-def _prepare(series: list[Series], model: ModelConfig, fit: FitConfig) -> _Walk:
-    check_for_training(series)
-    scaler = Scaler.from_series(series)
-    standard = tracks(series, scaler)
-    config, choice = choose(model, standard)
-    if config.bounded is None:
-        config = config.model_copy(update={"bounded": assess(series).stationary})
-    rng = np.random.default_rng(fit.seed)
-    training, held_out = hold_out(standard, fit.validation_fraction, config.window or 1, rng)
-    return _Walk(series, scaler, Config(config, fit), training, held_out, choice.dimensions)
-
-
-def _start(walk: _Walk) -> LatentSDE:
+def _start(walk: PreparedData) -> LatentSDE:
     return build_model(walk.config.model, walk.training, seed=walk.config.fit.seed)
 
 
 def _learn(
-    walk: _Walk,
+    walk: PreparedData,
     start: LatentSDE | Position,
     progress: Progress | None,
     watch: Watch | None = None,
@@ -173,36 +156,40 @@ def _learn(
 ) -> FitResult:
     fit = walk.config.fit
     lead = (start.best if isinstance(start, Position) else start).encoder.lead
-    segments, validation = _segments(walk, lead)
-    check_training(walk.config.model, fit, segments.length, likelihood_of=_CALIBRATION_SAMPLES)
+    segments, validation = walk.segments(lead), walk.validation(lead)
+    check_training(walk.config.model, fit, segments.length, likelihood_of=CALIBRATION_SAMPLES)
     commit = None if folder is None else folder.commit
-    batch = as_segment(segments.cover(max(_CALIBRATION_SAMPLES // segments.length, 1)))
-    trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
-    if fit.calibrate and history.status not in STOPPED:  # who stops training wants it back soon
+    batch = walk.batch(lead)
+    if walk.config.model.coordinates in CLOSED_FORM and not isinstance(start, Position):
+        trained, history = _rescaled(walk, start), History(status="closed form")
+    else:
+        trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
+    config, dimensions = walk.config, walk.dimensions
+    if fit.calibrate and history.status not in (*STOPPED, "closed form"):  # who stops training wants it back soon
         _tell(progress, "fitting to the likelihood")
         held_out = None if validation is None else as_segment(validation)
-        n_held_out = sum(len(track.y) for track in walk.held_out)
         most = _CALIBRATION_SHARE / 2 * walk.settings.max_seconds
         try:
             with termination_raised():
                 trained = calibrate(trained, batch, held_out, n_transitions=segments.n_transitions, max_seconds=most)
-                if held_out is not None and fit.forecasts and walk.config.model.smoother != "moment-matching":
+                split = walk.split_forecasts(lead)
+                if split is not None and fit.forecasts and walk.config.model.smoother != "moment-matching":
                     _tell(progress, "fitting to forecasts")
-                    near = bounded(trained, batch) if walk.config.model.bounded else trained
-                    trained, gain = fit_forecasts(
-                        near, *_to_forecast(walk, lead), n_held_out=n_held_out, seed=fit.seed, max_seconds=most
-                    )
+                    trained, gain = fit_forecasts(_bounded(walk, trained), *split, seed=fit.seed, max_seconds=most)
                     _tell(progress, _gained(gain))
+                if fit.compare_linear:
+                    _tell(progress, "comparing with a linear model")
+                    trained, config, dimensions = _or_linear(walk, trained, progress)
         except (KeyboardInterrupt, Terminated) as error:  # it takes minutes, and what was trained is worth keeping
             history.status = "terminated" if isinstance(error, Terminated) else "interrupted"
-    trained = bounded(trained, batch) if walk.config.model.bounded else trained
-    states = _visited(trained, segments.cover(_VALIDATION_SEGMENTS), seed=fit.seed)
+    trained = _bounded(walk, trained)
+    states = _visited(trained, walk.segments(trained.encoder.lead).cover(VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))
     result = FitResult(
         trained,
         history,
-        walk.config,
+        config,
         walk.scaler,
         first.names,
         states,
@@ -211,11 +198,47 @@ def _learn(
         repairs,
         tuple(walk.series),
         record_split(walk.series, walk.scaler, fit.validation_fraction, walk.config.model.window or 1, fit.seed),
-        dimensions=walk.dimensions,
+        dimensions=dimensions,
     )
     if folder is not None:
         folder.finish(result)
     return result
+
+
+def _or_linear(
+    walk: PreparedData, trained: LatentSDE, progress: Progress | None
+) -> tuple[LatentSDE, Config, DimensionCurve | None]:
+    """The trained model, or a linear one in closed form that forecasts held-out data clearly better."""
+    seed = walk.config.fit.seed
+    law = linear_law([interpolate(track) for track in walk.training], trending=walk.trending)
+    if law is None:
+        return trained, walk.config, walk.dimensions
+    model = linear_config(walk.config.model, law)
+    linear = _rescaled(walk, closed_form_model(model, law, walk.training, seed=seed))
+    # Two linear models have so few coefficients that the data they were fitted to can tell them apart as well.
+    judged = [*walk.held_out, *walk.training] if walk.config.model.kernel == LINEAR_KERNEL else walk.held_out
+    gain = compare_forecasts(_bounded(walk, trained), _bounded(walk, linear), judged, seed=seed)
+    if gain is None or not gain.clearly(_NOTICED):
+        return trained, walk.config, walk.dimensions
+    reason = (
+        f"{counted(law.dimension, 'latent coordinate')} of a linear model, an autoregression on "
+        f"{counted(law.window, 'sample')}: its forecasts of held-out data have a CRPS that is {gain.share:.0%} lower "
+        f"than those of the trained model of {counted(trained.latent_dim, 'coordinate')}."
+    )
+    _tell(progress, reason, stays=True)
+    return linear, Config(model, walk.config.fit), DimensionCurve(law.dimension, law.curve, reason)
+
+
+def _rescaled(walk: PreparedData, model: LatentSDE) -> LatentSDE:
+    """A linear model with the noise that its forecasts of the training part ask for."""
+    near = _bounded(walk, model)
+    scaled = rescale_noise(near, walk.to_forecast(model.encoder.lead), seed=walk.config.fit.seed)
+    return model if scaled is near else scaled
+
+
+def _bounded(walk: PreparedData, model: LatentSDE) -> LatentSDE:
+    """The model that stays near its data, where the data has a law that stays."""
+    return bounded(model, walk.batch(model.encoder.lead)) if walk.config.model.bounded else model
 
 
 def _gained(gain: float) -> str:
@@ -224,7 +247,7 @@ def _gained(gain: float) -> str:
     return "fitting to forecasts gained nothing clear on held-out data; the model stays as it was"
 
 
-def _tell_choice(progress: Progress | None, asked: ModelConfig, walk: _Walk) -> None:
+def _tell_choice(progress: Progress | None, asked: ModelConfig, walk: PreparedData) -> None:
     if asked.latent_dim is None and walk.dimensions is not None:
         _tell(progress, walk.dimensions.reason, stays=True)
 
@@ -234,20 +257,6 @@ def _tell(progress: Progress | None, stage: str, *, stays: bool = False) -> None
     tell = getattr(progress, "tell", tell) if stays else tell
     if callable(tell):
         tell(stage)
-
-
-def _segments(walk: _Walk, lead: int) -> tuple[SegmentSet, Batch | None]:
-    length = min(walk.config.fit.segment_length, max(len(t.y) for t in walk.training))
-    segments = segment(walk.training, length, lead)
-    return segments, segment(walk.held_out, length, lead).cover(_VALIDATION_SEGMENTS) if walk.held_out else None
-
-
-def _to_forecast(walk: _Walk, lead: int) -> tuple[Segment, Segment]:
-    """Segments that forecasts are fitted to, and held-out ones that judge them."""
-    length = segment_length(walk.config.model.window or 1, max(len(t.y) for t in walk.training))
-    training, held_out = (segment(tracks, length, lead) for tracks in (walk.training, walk.held_out))
-    covered = training.cover(max(_CALIBRATION_SAMPLES // length, 1)), held_out.cover(_VALIDATION_SEGMENTS)
-    return as_segment(covered[0]), as_segment(covered[1])
 
 
 @contextmanager

@@ -16,11 +16,16 @@ from lamperti._params import realise
 from lamperti._typing import Array, Bool, Float, Int, PRNGKeyArray, Scalar
 from lamperti.dynamics.sparse_gp import DriftDraws
 from lamperti.dynamics.transition import GPTransition
+from lamperti.emissions.linear_gaussian import LinearGaussian
+from lamperti.interfaces import AffineStep
+from lamperti.kernels import linear_in_state
 from lamperti.math import small
 from lamperti.math.resampling import systematic
 from lamperti.model import LatentSDE, Segment
-from lamperti.smoothers._chain import update
+from lamperti.smoothers._chain import Filtered, predict, update
+from lamperti.smoothers._filter import filter_pushed
 from lamperti.smoothers.particle import Cloud, Proposal, draw_noise, move_particles, proposals, start_particles
+from lamperti.smoothers.sigma_point import sigma_point_step
 
 Start = Literal["filter", "encoder"]
 _FAR = 8.0  # sds of what the filter expected of a sample
@@ -44,8 +49,15 @@ class StepForecasts(eqx.Module):
 def filter_context(
     model: LatentSDE, segment: Segment, *, n_samples: int, n_particles: int, key: PRNGKeyArray
 ) -> ContextState:
-    """Particle filter of the learned model over one series."""
+    """What is known of the last state of one series: by a particle filter of the learned model, or, where the model is
+    linear, by the Kalman filter."""
     model = realise(model)
+    if is_linear(model):
+        filtered, _ = _kalman(model, segment)
+        last = _last(model, segment)
+        noise = jax.random.normal(key, (n_samples, model.latent_dim))
+        x = filtered.mean[last] + small.matvec(small.cholesky(filtered.cov[last]), noise)
+        return ContextState(x, jnp.asarray(1.0))
     key_start, key_filter, key_pick = jax.random.split(key, 3)
     transition, steps, cloud = _open(model, segment, n_particles, key=key_start)
 
@@ -62,6 +74,30 @@ def filter_context(
     start = (_Followed(cloud, jnp.asarray(False)), jnp.asarray(1.0))
     ((cloud, _), least), _ = jax.lax.scan(forward, start, (steps, keys))
     return ContextState(cloud.x[systematic(cloud.log_w, uniform=jax.random.uniform(key_pick), n=n_samples)], least)
+
+
+def is_linear(model: LatentSDE) -> bool:
+    """Whether the model is linear and Gaussian, but for what lies outside the region of the data."""
+    kernels_linear = all(linear_in_state(kernel) for kernel in model.dynamics.kernels)
+    gaussian = isinstance(model.emission, LinearGaussian) and model.told_by == "emission"
+    return kernels_linear and gaussian and model.dynamics.noise is None
+
+
+def _last(model: LatentSDE, segment: Segment) -> Int[Array, ""]:
+    """The last state of the data; after it comes padding, which is not linked."""
+    return jnp.sum(segment.link[model.encoder.lead :])
+
+
+def _kalman(model: LatentSDE, segment: Segment) -> tuple[Filtered, AffineStep]:
+    """The Kalman filter over one series, and its steps. Sigma points are exact for what is linear."""
+    transition = model.dynamics.condition()
+    part = segment.chain_part(model.encoder.lead)
+    _, potentials = model.potentials(segment)
+
+    def step(mean: Float[Array, " D"], cov: Float[Array, "D D"], dt: Scalar) -> AffineStep:
+        return sigma_point_step(transition.mean, lambda x: jnp.diag(transition.variance(x, dt)), mean, cov, dt)
+
+    return filter_pushed(step, model.initial.gaussian(), potentials, part.dt, part.link)
 
 
 class _FilterStep(NamedTuple):
@@ -130,8 +166,14 @@ def _filter_step(
 
 @compiled
 def predict_steps(model: LatentSDE, segment: Segment, *, n_particles: int, key: PRNGKeyArray) -> StepForecasts:
-    """One-step forecasts of the observations along one series, noise included, by the same particle filter."""
+    """One-step forecasts of the observations along one series, noise included, by the same filter."""
     model = realise(model)
+    if is_linear(model):
+        filtered, steps = _kalman(model, segment)
+        mean, cov = jax.vmap(predict)(steps, filtered.mean[:-1], filtered.cov[:-1])
+        e = model.emission
+        assert isinstance(e, LinearGaussian)
+        return StepForecasts(e.mean(mean), jnp.sqrt(jnp.einsum("pi,tij,pj->tp", e.C, cov, e.C) + e.noise))
     key_start, key_filter = jax.random.split(key)
     transition, steps, cloud = _open(model, segment, n_particles, key=key_start)
 
@@ -167,7 +209,7 @@ def encode_context(model: LatentSDE, segment: Segment, *, n_samples: int, key: P
     model = realise(model)
     key_chain, key_sample = jax.random.split(key)
     chain = model.chain(segment, model.dynamics.condition(), key=key_chain)
-    last = jnp.sum(segment.link[model.encoder.lead :])
+    last = _last(model, segment)
     return ContextState(chain.sample(n_samples, key=key_sample).x[:, last], jnp.asarray(1.0))
 
 

@@ -14,9 +14,9 @@ from lamperti.data import (
     first_minimum_lag,
     systems,
 )
-from lamperti.data.coordinates import choose_start
 from lamperti.data.matching import match_channels, warn_if_far
 from lamperti.data.scaling import Scaler
+from lamperti.data.starts import choose_start
 
 RNG = np.random.default_rng(0)
 N = 600

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from lamperti.data import systems
-from lamperti.data.coordinates import Candidate, _Rows, candidates, choose_start
+from lamperti.data.coordinates import Candidate, _Rows, candidates
 from lamperti.data.predictive import horizons, predictive_directions, principal_directions
+from lamperti.data.starts import choose_start
 
 
 def standard(simulated):

@@ -6,8 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from tests.fitted import data, result
 
-from lamperti.fitting import as_segment, segment, tracks
+from lamperti.data.bridging import tracks
+from lamperti.data.windows import segment
 from lamperti.forecasting import filter_context, predict_steps
+from lamperti.train.loop import as_segment
 
 
 def _stiff():

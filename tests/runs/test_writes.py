@@ -21,8 +21,7 @@ from lamperti.train.loop import train
 def position():
     """Where a short training stood."""
     from lamperti.data import Scaler, Track, segment
-    from lamperti.fitting import settings_of
-    from lamperti.train.build import build_model, choose
+    from lamperti.train.build import build_model, choose, settings_of
 
     series = fitted.data().series
     scaler = Scaler.from_series(series)
@@ -88,7 +87,7 @@ def test_a_history_that_cannot_be_written_does_not_hide_why_training_failed(posi
 
 
 def test_a_position_of_a_version_without_axes_is_taken_up(position):
-    from lamperti.fitting import settings_of
+    from lamperti.train.build import settings_of
     from lamperti.train.position import restore
     from lamperti.train.step import make_optimiser
 

@@ -13,8 +13,8 @@ from tests.fitted import FIT, MODEL, data, result
 import lamperti as lp
 from lamperti._params import realise
 from lamperti.data import segment
+from lamperti.data.bridging import tracks
 from lamperti.dynamics.mean import zero_mean
-from lamperti.fitting import tracks
 from lamperti.math.normal_gamma import weights
 from lamperti.model import LatentSDE, Segment
 from lamperti.train.calibrate import calibrate, chosen_point

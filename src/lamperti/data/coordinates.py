@@ -8,30 +8,22 @@ A model of d coordinates can tell no more of the future than its coordinates hol
 future on them says within seconds, without any training: it ranks the starts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from lamperti._text import counted
 from lamperti._typing import Float, Int
-from lamperti.data.delay import LONGEST_WINDOW, hankel, window_length
-from lamperti.data.dimensions import DimensionCurve
+from lamperti.data.delay import hankel
 from lamperti.data.predictive import horizons, predictive_directions, principal_directions
 
 Coordinates = Literal["components", "predictive"]
 KINDS: tuple[Coordinates, ...] = ("predictive", "components")
-MOST_DIMENSIONS = 6  # that are compared; each more costs training time, and a user can ask for up to 12
-_USUAL_DIMENSION = 2  # where the data cannot tell
-_NEGLIGIBLE = 0.04  # of the error: a difference that nobody would notice
+NEGLIGIBLE = 0.04  # of the error: a difference that nobody would notice
 _A_LOT = 0.1  # of the error at one horizon
 _NOTHING = 0.02  # of the data's sd: an error that is as good as none
-_ALIKE = 0.01  # of the error, up to which the shorter window is taken
 _SURELY = 0.8  # of the noise that the observations may have at most
-_SHORTEST = 3
-_WINDOWS = 12  # that the data must hold: two make a window and what follows it, and there are folds
-_WIDEST = 1_500  # samples times channels of a window
 _LEAST_ROWS, _MAX_ROWS = 40, 3_000
 _N_FOLDS, _N_BLOCKS, _N_FEATURES = 4, 12, 120
 _LENGTHSCALE = 1.5  # for two coordinates, growing as the root of their number: as the distance of two states does
@@ -75,7 +67,7 @@ class Candidate:
         gap, se = self.behind(other)
         gaps = _log_rms(self.squares) - _log_rms(other.squares)
         ses = _jackknife(_left_out(self.squares) - _left_out(other.squares))
-        return gap > max(se, _NEGLIGIBLE) or bool(np.any(gaps > np.maximum(2.0 * ses, _A_LOT)))
+        return gap > max(se, NEGLIGIBLE) or bool(np.any(gaps > np.maximum(2.0 * ses, _A_LOT)))
 
 
 def _log_rms(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " G"]:
@@ -90,86 +82,6 @@ def _left_out(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, "B G"]:
 
 def _jackknife(values: Float[np.ndarray, "B *G"]) -> Float[np.ndarray, "*G"]:
     return np.sqrt((len(values) - 1) * values.var(axis=0))
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The start that is taken, and the best of each dimension that it was compared with (none: too little data)."""
-
-    dimension: int
-    window: int
-    coordinates: Coordinates
-    linear: bool = False
-    """Whether functions of the coordinates that are not linear predict no better."""
-    curve: tuple[Candidate, ...] = ()
-    asked: bool = False
-    """Whether the dimension was given, so that no other was compared."""
-
-    @property
-    def at_the_end(self) -> bool:
-        """Whether the largest dimension that was compared was taken: more may be better."""
-        return len(self.curve) > 1 and self.dimension == self.curve[-1].dimension
-
-    @property
-    def dimensions(self) -> DimensionCurve:
-        """What is kept of the choice when training is done."""
-        curve = tuple((one.dimension, one.error, one.se) for one in self.curve)
-        return DimensionCurve(self.dimension, curve, self.reason())
-
-    def reason(self) -> str:
-        """Why, in a sentence or two."""
-        many = counted(self.dimension, "latent coordinate") + (" as asked for" if self.asked else "")
-        if not self.curve:
-            return f"{many} and a linear drift: the data is too short to compare with others."
-        if len(self.curve) == 1:
-            error = f"{self.curve[0].error:.3f} ± {self.curve[0].se:.3f}"
-            why = "" if self.asked else f": a window of {counted(self.window, 'sample')} has no more"
-            return f"{many}{why}. No others were compared. Error in sds of the data, ± standard error: {error}."
-        best = min(self.curve, key=lambda one: one.error)
-        why = (
-            ("it predicts" if self.dimension == 1 else "they predict") + " held-out data best"
-            if best.dimension == self.dimension
-            else f"the fewest that predict held-out data about as well as the best ({best.dimension})"
-        )
-        errors = ", ".join(f"{one.dimension}: {one.error:.3f} ± {one.se:.3f}" for one in self.curve)
-        end = " More than were compared may be better." if self.at_the_end else ""
-        end += " A linear drift predicts as well as any." if self.linear else ""
-        return f"{many}: {why}. Error in sds of the data by dimension, ± standard error: {errors}.{end}"
-
-
-def choose_start(
-    arrays: Sequence[Float[np.ndarray, "_ P"]],
-    *,
-    dimension: int | None = None,
-    window: int | None = None,
-    coordinates: Coordinates | None = None,
-) -> Choice:
-    """The smallest dimension that is not clearly behind the best in predicting data that it was not fitted to, with the
-    shortest window and the coordinates that suit it. What is given is kept."""
-    usual = window_length(arrays)
-    longest, total, n_channels = max(map(len, arrays)), sum(map(len, arrays)), arrays[0].shape[1]
-    offered = sorted({usual // 2, usual, 2 * usual, 4 * usual})
-    windows = [w for w in offered if _SHORTEST <= w <= LONGEST_WINDOW and 4 * w <= longest and _WINDOWS * w <= total]
-    least = -(-(dimension or 1) // n_channels)  # samples, of which a window has as many components as asked for
-    windows = [w for w in windows if w * n_channels <= _WIDEST and w >= least] or [max(usual, least)]
-    windows = [window] if window else windows
-    # Channels that are no copies of each other need two coordinates at least.
-    dimensions = [dimension] if dimension else list(range(min(n_channels, 2), MOST_DIMENSIONS + 1))
-    found = candidates(arrays, windows, dimensions, (coordinates,) if coordinates else KINDS)
-    if not found:
-        dim = dimension or min(_USUAL_DIMENSION, (window or usual) * n_channels)
-        # Of so little data nothing but a straight line can be learned.
-        kind = coordinates or "components"
-        return Choice(dim, window or max(usual, least), kind, linear=True, asked=dimension is not None)
-    best = min(found, key=lambda one: one.error)
-    good = [one for one in found if not one.clearly_behind(best)]
-    chosen = min(good, key=lambda one: (one.dimension, not one.linear, one.error))
-    alike = [one for one in good if (one.dimension, one.linear) == (chosen.dimension, chosen.linear)]
-    alike = [one for one in alike if one.error <= (1 + _ALIKE) * chosen.error]
-    chosen = min(alike, key=lambda one: (one.window, one.error))
-    by_dimension = {one.dimension: one for one in sorted(found, key=lambda one: -one.error)}
-    curve = tuple(by_dimension[d] for d in sorted(by_dimension))
-    return Choice(chosen.dimension, chosen.window, chosen.coordinates, chosen.linear, curve, dimension is not None)
 
 
 def candidates(
@@ -269,6 +181,37 @@ def _scored(
             blocks = np.array_split(best, min(_N_BLOCKS, len(best)))
             found.append(Candidate(d, window, kind, linear, np.stack([block.mean(axis=0) for block in blocks])))
     return found
+
+
+def predict_futures(
+    candidate: Candidate,
+    past: Float[np.ndarray, "n V"],
+    future: Float[np.ndarray, "n F P"],
+    folds: Iterable[tuple[Int[np.ndarray, " a"], Int[np.ndarray, " b"]]],
+) -> list[Float[np.ndarray, "n F P"]]:
+    """What a start predicts of these futures (NaN where they are not known), each from the other folds: one answer for
+    each ridge."""
+    shape = future.shape
+    past, flat = past[:, -candidate.window * shape[2] :], future.reshape(len(future), -1)
+    found = np.full((len(_RIDGES), *flat.shape), np.nan)
+    for asked, apart in folds:
+        if len(apart) <= candidate.dimension:
+            continue
+        whole = apart[np.isfinite(flat[apart]).all(axis=1)]
+        if candidate.coordinates == "predictive" and len(whole) > candidate.dimension:
+            mean, B = predictive_directions(past[whole], flat[whole], candidate.dimension)
+        else:
+            mean, B = principal_directions(past[apart], candidate.dimension)
+        features = _linear if candidate.linear else _features(len(B))
+        A, Z = features((past[apart] - mean) @ B.T), features((past[asked] - mean) @ B.T)
+        for g in range(flat.shape[1]):
+            known = np.isfinite(flat[apart, g])
+            target = flat[apart[known], g]
+            values, V = np.linalg.eigh(A[known].T @ A[known] / max(known.sum(), 1))
+            onto = V.T @ (A[known].T @ (target - target.mean())) / max(known.sum(), 1)
+            for k, ridge in enumerate(_RIDGES):
+                found[k, asked, g] = target.mean() + Z @ (V @ (onto / (np.maximum(values, 0.0) + ridge)))
+    return [one.reshape(shape) for one in found]
 
 
 def _ridge_errors(

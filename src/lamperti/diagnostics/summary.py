@@ -21,6 +21,7 @@ _STARTS = 32
 _ENDS: dict[Status, str] = {
     "running": "not finished",
     "patience": "stopped by patience",
+    "closed form": "none: a linear model in closed form",
     "max_iterations": "all iterations done",
     "max_minutes": "stopped by the clock",
     "interrupted": "interrupted",

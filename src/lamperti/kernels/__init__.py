@@ -2,6 +2,7 @@
 
 from lamperti.kernels._base import Kernel, Mapped, Product, Scaled, Sum
 from lamperti.kernels._fields import trainable
+from lamperti.kernels._linearity import linear_in_state
 from lamperti.kernels._names import KERNEL_NAMES, by_name
 from lamperti.kernels._stationary import Stationary
 from lamperti.kernels.constant import Constant
@@ -45,6 +46,7 @@ __all__ = [
     "by_name",
     "expectations",
     "has_expectations",
+    "linear_in_state",
     "prepare",
     "prepare_cross",
     "require_expectations",

@@ -9,12 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamperti._compile import compiled, to_jax
-from lamperti._errors import ConfigError
+from lamperti._errors import ConfigError, SeriesError
 from lamperti._params import positive
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.coordinates import Choice, choose_start
 from lamperti.data.correlation import first_minimum_lag
+from lamperti.data.linear_law import LinearLaw
+from lamperti.data.starts import (
+    CLOSED_FORM,
+    MOST_CHANNELS,
+    Choice,
+    choose_start,
+    equal_steps,
+    linear_law,
+    of_law,
+    start_of,
+)
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.initial import standard_initial
 from lamperti.dynamics.mean import LinearMean, zero_mean
@@ -26,14 +36,18 @@ from lamperti.kernels import by_name, trainable
 from lamperti.math.normal_gamma import prior
 from lamperti.model import LatentSDE
 from lamperti.smoothers import Linearised, MomentMatching, Particle, SigmaPoint
-from lamperti.train import start
+from lamperti.train import linear, start
 from lamperti.train.loop import Settings
 from lamperti.train.schedule import Schedule
 from lamperti.train.step import LearningRates
 
+LINEAR_KERNEL = "linear+constant"
 
-def choose(config: ModelConfig, tracks: Sequence[Track]) -> tuple[ModelConfig, Choice]:
-    """Fill in what the user left to the data: latent dimension, window, coordinates, lag; and why."""
+
+def choose(config: ModelConfig, tracks: Sequence[Track], *, trending: bool = False) -> tuple[ModelConfig, Choice]:
+    """Fill in what the user left to the data: latent dimension, window, coordinates, lag; and why.
+
+    ``trending``: whether the data has no stationary law."""
     arrays = [interpolate(t) for t in tracks]
     n_channels = arrays[0].shape[1]
     if config.latent_dim and config.window and config.window * n_channels < config.latent_dim:
@@ -42,17 +56,74 @@ def choose(config: ModelConfig, tracks: Sequence[Track]) -> tuple[ModelConfig, C
             f"{config.window * n_channels} components. Use a longer window or a smaller latent_dim."
         )
     lag = config.lag or first_minimum_lag(arrays).lag
-    choice = choose_start(arrays, dimension=config.latent_dim, window=config.window, coordinates=config.coordinates)
+    if config.coordinates == "autoregressive" or config.coordinates == "level-free":
+        choice = _closed_form(config, arrays)
+    else:
+        choice = choose_start(
+            arrays,
+            dimension=config.latent_dim,
+            window=config.window,
+            coordinates=config.coordinates,
+            closed_form=leaves_form_open(config, tracks),
+            trending=trending,
+        )
     n_components = min(max(config.n_components, choice.dimension), choice.window * n_channels)
+    if choice.coordinates in CLOSED_FORM:
+        n_components = choice.dimension
     chosen = {
         "latent_dim": choice.dimension,
         "window": choice.window,
         "coordinates": choice.coordinates,
-        "kernel": config.kernel or ("linear+constant" if choice.linear else "se"),
+        "kernel": config.kernel or (LINEAR_KERNEL if choice.linear else "se"),
         "lag": lag,
         "n_components": n_components,
     }
     return config.model_copy(update=chosen), choice
+
+
+def leaves_form_open(config: ModelConfig, tracks: Sequence[Track]) -> bool:
+    """Whether a linear model in closed form may take the place of a trained one: the user has asked for no part of
+    another, and the steps are equal."""
+    parts = ("kernel", "window", "coordinates", "encoder", "linear_mean", "potentials", "smoother", "diffusion_step")
+    default = ModelConfig()
+    return equal_steps(tracks) and all(getattr(config, part) == getattr(default, part) for part in parts)
+
+
+def _closed_form(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> Choice:
+    if config.kernel not in (None, LINEAR_KERNEL) or config.encoder != "window":
+        raise ConfigError(
+            f"coordinates={config.coordinates!r} is a linear model, with kernel={LINEAR_KERNEL!r} and "
+            "encoder='window'; leave both out, or choose coordinates='predictive'."
+        )
+    if arrays[0].shape[1] > MOST_CHANNELS:
+        raise ConfigError(
+            f"coordinates={config.coordinates!r} takes at most {MOST_CHANNELS} channels; got {arrays[0].shape[1]}. "
+            "Select some, or choose coordinates='predictive'."
+        )
+    return of_law(_law(config, arrays), asked=config.latent_dim is not None)
+
+
+def _law(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> LinearLaw:
+    level_free = config.coordinates == "level-free"
+    law = linear_law(arrays, dimension=config.latent_dim, window=config.window, level_free=level_free)
+    if law is None:
+        raise SeriesError(
+            f"the data is too short for coordinates={config.coordinates!r} (longest series: {max(map(len, arrays))} "
+            "samples). Use a longer series, a shorter window, or coordinates='predictive'."
+        )
+    return law
+
+
+def linear_config(config: ModelConfig, law: LinearLaw) -> ModelConfig:
+    """The configuration of a model with this linear law in place of what would be trained."""
+    chosen = {
+        "latent_dim": law.dimension,
+        "window": law.window,
+        "coordinates": start_of(law),
+        "kernel": LINEAR_KERNEL,
+        "n_components": law.dimension,
+    }
+    return config.model_copy(update=chosen)
 
 
 def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> LatentSDE:
@@ -63,6 +134,8 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
         raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
     # First, because an unknown name and parts that do not go together are cheap to refuse.
     skeleton(config, tracks[0].y.shape[1]).check()
+    if config.coordinates == "autoregressive" or config.coordinates == "level-free":
+        return closed_form_model(config, _law(config, [interpolate(t) for t in tracks]), tracks, seed=seed)
     picture = start.linear_picture(
         tracks,
         dim=dim,
@@ -99,6 +172,37 @@ def _assemble(
         ),
         emission=start.start_emission(picture),
         initial=start.start_initial(picture),
+        smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
+        told_by=config.potentials,
+    )
+
+
+def closed_form_model(config: ModelConfig, law: LinearLaw, tracks: Sequence[Track], *, seed: int) -> LatentSDE:
+    """A linear model as it is, with the uncertainty that its slopes have after these data."""
+    rng = np.random.default_rng(seed)
+    picture = linear.picture_of(law, tracks, rng)
+    Z = start.inducing_inputs(picture.x, config.n_inducing, config.inducing, rng)
+    share = sum(len(t.dt) for t in tracks) / len(picture.x)
+    law = jax.tree.map(to_jax, linear.LawArrays.of(law))
+    return _settle(config, law, jax.tree.map(to_jax, picture), to_jax(Z), jnp.asarray(share), key=jax.random.key(seed))
+
+
+@compiled
+def _settle(
+    config: ModelConfig,
+    law: linear.LawArrays,
+    picture: start.LinearPicture,
+    Z: Float[Array, "M D"],
+    share: Scalar,
+    *,
+    key: PRNGKeyArray,
+) -> LatentSDE:
+    dim, window = Z.shape[1], config.window or 1
+    return LatentSDE(
+        encoder=linear.certain(_encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key)),
+        dynamics=linear.dynamics_of(law, picture, Z, _kernels(config, dim), share=share, jitter=config.jitter),
+        emission=linear.emission_of(law, picture),
+        initial=linear.initial_of(law),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
         told_by=config.potentials,
     )

@@ -64,7 +64,6 @@ def fit_forecasts(
     batch: Segment,
     held_out: Segment,
     *,
-    n_held_out: int | None = None,
     seed: int = 0,
     max_seconds: float = math.inf,
 ) -> tuple[LatentSDE, float]:
@@ -72,12 +71,9 @@ def fit_forecasts(
     the motion that depends on the state; and the share by which the CRPS of held-out segments fell. The model as it
     was, and zero, where they do not clearly gain.
 
-    ``n_held_out``: transitions that were held out, where the segments overlap. ``max_seconds``: when it takes longer,
-    the best that was found by then."""
+    ``max_seconds``: when it takes longer, the best that was found by then."""
     if model.told_by != "emission" or not isinstance(model.emission, LinearGaussian) or len(held_out.y) < _FEWEST:
         return model, 0.0
-    told = float(np.sum(np.asarray(held_out.link)[:, model.encoder.lead :]))
-    overlap = max(told / (n_held_out or told), 1.0)
     n_segments = max(round(_SAMPLES / _ahead(held_out.y.shape[1] - model.encoder.lead)), 4)
     deadline = time.monotonic() + max_seconds
     start = model if model.dynamics.noise is not None else with_noise(model, _no_field(model))
@@ -97,7 +93,7 @@ def fit_forecasts(
             values, state = _round(values, state, start, part, bounds, reference, to_jax(np.asarray(rate)), key=key)
             if i % _JUDGED_EVERY == 0:
                 gain, se = gained(before, _judge(values, start, held_out, key=judging_key))
-                if gain > max(most, _NOTICED, _CLEARLY * se * math.sqrt(overlap)):  # one that is not finite is not
+                if gain > max(most, _NOTICED, _CLEARLY * se):  # one that is not finite is not
                     best, most = values, gain
                 if i == _JUDGED_EVERY and not gain > _LOST:
                     return None, -math.inf

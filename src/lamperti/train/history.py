@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-Status = Literal["running", "max_iterations", "max_minutes", "patience", "interrupted", "terminated"]
+Status = Literal["running", "max_iterations", "max_minutes", "patience", "interrupted", "terminated", "closed form"]
 STOPPED = ("interrupted", "terminated")  # by a signal: Ctrl-C, SIGTERM
 EventKind = Literal["refused step", "shortened step", "rollback", "raised jitter"]
 

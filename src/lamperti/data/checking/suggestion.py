@@ -7,11 +7,12 @@ import numpy as np
 
 from lamperti._typing import Bool
 from lamperti.data.bridging import tracks
-from lamperti.data.coordinates import choose_start
 from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series
+from lamperti.data.starts import choose_start, equal_steps
+from lamperti.data.stationarity import assess
 from lamperti.data.windows import interpolate
 
 LOOKED_AT = 100_000  # samples that lag, window and dimension are chosen from
@@ -50,8 +51,11 @@ def suggest(series: list[Series], channels: list[int]) -> Suggestion | None:
             left -= one.length
     if max(one.length for one in kept) < 10 or not varying(kept).all():
         return None  # a channel may vary only beyond the part that was looked at
-    arrays = [interpolate(track) for track in tracks(kept, Scaler.from_series(kept))]
-    lag, choice = first_minimum_lag(arrays), choose_start(arrays)
+    standard = tracks(kept, Scaler.from_series(kept))
+    arrays = [interpolate(track) for track in standard]
+    trending = not assess(kept).stationary
+    choice = choose_start(arrays, closed_form=equal_steps(standard), trending=trending)
+    lag = first_minimum_lag(arrays)
     chosen = choice.dimensions
     return Suggestion(lag.lag, lag.rule, choice.dimension, choice.window, chosen.reason, chosen.curve)
 
