@@ -111,6 +111,14 @@ def test_where_the_level_drops_out_all_of_a_forecast_moves_with_the_data():
     np.testing.assert_allclose(high - low, 7.0, rtol=1e-9)
 
 
+def test_coefficients_on_values_are_those_on_differences_and_the_newest_sample():
+    rng = np.random.default_rng(2)
+    window, P = 4, 2
+    w, y = rng.normal(size=(P, (window - 1) * P)), rng.normal(size=(window, P))
+    levels = ar._of_levels(w, window, P)
+    np.testing.assert_allclose(levels @ y.ravel(), y[-1] + w @ np.diff(y, axis=0).ravel(), rtol=1e-12)
+
+
 def test_a_straight_rise_is_followed_without_the_level_and_a_noisy_mean_with_it():
     rng = np.random.default_rng(0)
     rise = np.cumsum(1.0 + 0.3 * rng.normal(size=200))[:, None]
