@@ -130,9 +130,10 @@ class FitResult(Shown):
     def verdict(self) -> "Verdict":
         """The model beside simple methods on what training held out; computed when it is first asked for (seconds).
         `lamperti.diagnostics.judge(result, data)` does the same with other data."""
-        from lamperti.diagnostics.verdict import judge  # which stands above the results
+        from lamperti.diagnostics.refitted import or_refitted  # which stands above the results
+        from lamperti.diagnostics.verdict import judge
 
-        return judge(self)
+        return or_refitted(judge(self), self, self.data)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """The history of training, a row a record (nats a transition), by iteration."""

@@ -66,7 +66,7 @@ def test_a_trend_is_told_with_what_to_do():
     (found,) = concerns([Series(smooth() + np.linspace(0, 20, N), names="co2")])
     assert (found.code, found.where) == ("trend", "co2")
     assert "rises over the whole record" in found.message
-    assert "model the steps from sample to sample" in found.message
+    assert "Forecasts go on as the data did so far" in found.message
 
 
 def test_a_channel_that_counts_is_told_to_be_the_time_and_nothing_else():

@@ -161,7 +161,8 @@ def test_findings_beyond_their_thresholds_become_caveats(found):
     trend = ChannelStationarity("y", "trend", 0.9, 9.0, "y has a trend.")
     moving = dataclasses.replace(found, stationarity=Stationarity((trend,)))
     assert "not stationary" in {c.code for c in moving.caveats} and moving.exponent_claim == "none"
-    assert "dimension at the end" in _codes(found, dimension=5)
+    assert "dimension at the end" in _codes(found, dimension=6, suggested_dimension=6)
+    assert not {"dimension at the end", "dimension"} & _codes(found, dimension=12, suggested_dimension=12)
     errors = dataclasses.replace(found.residuals.one_step[0], p_white=1e-9, autocorrelation=np.array([0.5]), sd=2.0)
     loose = dataclasses.replace(found.residuals, one_step=(errors,))
     assert {"not white", "spread of errors"} <= _codes(found, residuals=loose)

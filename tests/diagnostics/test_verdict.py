@@ -49,7 +49,7 @@ def law_of(phi, sd=1.0, shift=0.0):
 
 
 def model(step_unit="", **parts):
-    config = SimpleNamespace(model=SimpleNamespace(window=8))
+    config = SimpleNamespace(model=SimpleNamespace(window=8, bounded=True))
     about = {"history": History(status="patience"), "trained_on": None, "model": SimpleNamespace(latent_dim=2)}
     scaler = Scaler(np.zeros(1), np.ones(1), 1.0)
     return SimpleNamespace(
@@ -138,6 +138,13 @@ def test_paths_that_escape_are_said_first():
     assert found.sentence.startswith(
         "Left to itself, the model leaves three times the range of the data in 25% of paths; as"
     )
+
+
+def test_paths_that_follow_a_trend_do_not_count_as_escaped():
+    config = SimpleNamespace(model=SimpleNamespace(window=8, bounded=False))
+    told = forecasts(ar1(900, 1), [ar1(1500, 2)], law_of(PHI))
+    found = verdict_on(told, model(config=config), [SimpleNamespace(escape_share=0.25)])
+    assert found.escapes == 0.0 and "Left to itself" not in found.sentence
 
 
 def test_too_little_data_is_unknown_and_told_with_its_number():

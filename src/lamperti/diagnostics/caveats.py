@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lamperti.data.starts import MOST_DIMENSIONS
 from lamperti.diagnostics.held_out import ForecastCheck
 from lamperti.train.history import History
 
@@ -22,7 +23,6 @@ _COVERAGE_OFF = 0.08
 _NOT_UNIFORM = 0.01
 _OFF_CENTRE = 0.1  # of the mean PIT from a half
 _LISTED = 3  # channels that are named
-_LARGEST_TRIED = 4  # coordinates that the rule gives at most; a trial may add one
 _STILL_RISING = 0.02  # nats a transition over the last quarter
 _UNKNOWN_DRIFT = 0.5
 _ROUGH = 2.0
@@ -265,13 +265,13 @@ def _data(found: "Diagnostics") -> Iterator[Caveat]:
         text = f"The training data has {found.learned_from} samples: with so few, expect the model to be vague."
         yield Caveat("few samples", text)
     dim, suggested = found.dimension, found.suggested_dimension
-    if dim > _LARGEST_TRIED or (dim == _LARGEST_TRIED and suggested == dim):
+    if dim == MOST_DIMENSIONS and suggested == dim:
         yield Caveat(
             "dimension at the end",
             f"The latent dimension, {dim}, is at the end of what is tried without being asked: more coordinates may be "
             f"better. Compare with latent_dim={dim + 1}.",
         )
-    elif suggested not in (None, dim):
+    elif suggested not in (None, dim) and max(suggested, dim) <= MOST_DIMENSIONS:  # more: a linear model
         yield Caveat(
             "dimension",
             f"The latent dimension is {dim}; predictions of this data suggest {suggested}. "

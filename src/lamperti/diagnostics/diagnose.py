@@ -19,6 +19,7 @@ from lamperti.diagnostics.fixed_points import FixedPoint, fixed_points
 from lamperti.diagnostics.held_out import ForecastCheck, checked
 from lamperti.diagnostics.long_run import Likeness, likeness, lyapunov
 from lamperti.diagnostics.origins import forecast_unseen
+from lamperti.diagnostics.refitted import or_refitted
 from lamperti.diagnostics.residuals import Residuals, residuals
 from lamperti.diagnostics.slices import Slice, slices
 from lamperti.diagnostics.verdict import Verdict, judged_horizons, verdict_on
@@ -126,7 +127,7 @@ def diagnose(
         seed=seed,
     )
     return Diagnostics(
-        verdict=verdict_on(found, result, alike),
+        verdict=or_refitted(verdict_on(found, result, alike), result, series, seed=seed),
         series=tuple(series),
         check=check,
         stationarity=assess(series),

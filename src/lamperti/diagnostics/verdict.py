@@ -155,7 +155,8 @@ def judge(
 
 def verdict_on(found: UnseenForecasts | None, result: FitResult, alike: Sequence[Likeness] = ()) -> Verdict:
     """The verdict on forecasts that were made already, and on free-running paths beside the data."""
-    escapes = max((one.escape_share for one in alike), default=0.0)
+    # Of data with a trend, free-running paths leave the range: they follow it.
+    escapes = max((one.escape_share for one in alike if result.config.model.bounded is not False), default=0.0)
     if found is None:
         return Verdict(sentence_of(Findings(escapes=escapes)), "unknown", escapes=escapes)
     channels = np.unique(np.linspace(0, len(result.names) - 1, _MOST_CHANNELS).round().astype(int)).tolist()

@@ -159,8 +159,8 @@ def law_problems(series: Sequence[Series], closely: int) -> Iterator[Problem]:
     for channel in assess(few).channels:
         if not channel.stationary:
             said = channel.sentence.removeprefix(f"{channel.name} ")
-            text = f"it {said} Forecasts cannot follow it there: take out the trend, or model the steps from sample to "
-            yield Problem("warning", "trend", channel.name, f"{text}sample.")
+            text = f"it {said} Forecasts go on as the data did so far; what has not been seen yet, they cannot know."
+            yield Problem("warning", "trend", channel.name, text)
 
 
 def step_problems(series: Sequence[Series]) -> Iterator[Problem]:
