@@ -129,10 +129,15 @@ def _codes(found, **changes):
     return {c.code for c in caveats(dataclasses.replace(found, **changes))}
 
 
+def _suggesting(found, dimension):
+    return dataclasses.replace(found.check, suggestion=dataclasses.replace(found.check.suggestion, dimension=dimension))
+
+
 def test_findings_beyond_their_thresholds_become_caveats(found):
     codes = _codes(found)
     assert "few samples" in codes
-    assert "dimension" not in _codes(found, dimension=found.suggested_dimension)
+    assert "dimension" not in _codes(found, dimension=2, check=_suggesting(found, 2))
+    assert "dimension" in _codes(found, dimension=3, check=_suggesting(found, 2))
     assert "no held-out data" in _codes(found, forecasts=None)
     narrow = dataclasses.replace(found.forecasts, coverage={0.9: np.full((5, 1), 0.5)}, origins=100)
     wide = dataclasses.replace(found.forecasts, coverage={0.9: np.full((5, 1), 0.999)}, origins=100)
@@ -159,7 +164,8 @@ def test_findings_beyond_their_thresholds_become_caveats(found):
     trend = ChannelStationarity("y", "trend", 0.9, 9.0, "y has a trend.")
     moving = dataclasses.replace(found, stationarity=Stationarity((trend,)))
     assert "not stationary" in {c.code for c in moving.caveats} and moving.exponent_claim == "none"
-    assert not {"dimension at the end", "dimension"} & _codes(found, dimension=12)
+    assert "dimension at the end" in _codes(found, dimension=6, check=_suggesting(found, 6))
+    assert not {"dimension at the end", "dimension"} & _codes(found, dimension=12, check=_suggesting(found, 12))
     errors = dataclasses.replace(found.residuals.one_step[0], p_white=1e-9, autocorrelation=np.array([0.5]), sd=2.0)
     loose = dataclasses.replace(found.residuals, one_step=(errors,))
     assert {"not white", "spread of errors"} <= _codes(found, residuals=loose)
