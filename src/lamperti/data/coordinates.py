@@ -53,20 +53,20 @@ class Candidate:
     @property
     def se(self) -> float:
         """Standard error of ``error``, by leaving out one stretch after the other."""
-        return self.error * float(_jackknife(_left_out(self.squares).mean(axis=1)))
+        return self.error * float(jackknife(_left_out(self.squares).mean(axis=1)))
 
     def behind(self, other: "Candidate") -> tuple[float, float]:
         """By what share it is worse than another, with the standard error of that."""
         gap = _log_rms(self.squares) - _log_rms(other.squares)
         each = _left_out(self.squares) - _left_out(other.squares)
-        return float(gap.mean()), float(_jackknife(each.mean(axis=1)))
+        return float(gap.mean()), float(jackknife(each.mean(axis=1)))
 
     def clearly_behind(self, other: "Candidate") -> bool:
         """Worse by more than a standard error, and by more than anyone would notice; or, at one of the horizons, which
         the average over all may hide, by a tenth and two standard errors."""
         gap, se = self.behind(other)
         gaps = _log_rms(self.squares) - _log_rms(other.squares)
-        ses = _jackknife(_left_out(self.squares) - _left_out(other.squares))
+        ses = jackknife(_left_out(self.squares) - _left_out(other.squares))
         return gap > max(se, NEGLIGIBLE) or bool(np.any(gaps > np.maximum(2.0 * ses, _A_LOT)))
 
 
@@ -80,7 +80,7 @@ def _left_out(squares: Float[np.ndarray, "B G"]) -> Float[np.ndarray, "B G"]:
     return np.stack([_log_rms(np.delete(squares, i, axis=0)) for i in range(len(squares))])
 
 
-def _jackknife(values: Float[np.ndarray, "B *G"]) -> Float[np.ndarray, "*G"]:
+def jackknife(values: Float[np.ndarray, "B *G"]) -> Float[np.ndarray, "*G"]:
     return np.sqrt((len(values) - 1) * values.var(axis=0))
 
 

@@ -17,6 +17,7 @@ from lamperti.data.autoregressive import Autoregression, behind, by_stretch, fit
 from lamperti.data.coordinates import KINDS, NEGLIGIBLE, Candidate, Coordinates, candidates, predict_futures
 from lamperti.data.delay import LONGEST_WINDOW, window_length
 from lamperti.data.dimensions import DimensionCurve
+from lamperti.data.free_running import better_start
 from lamperti.data.linear_law import LinearLaw, reduce
 from lamperti.data.windows import Track
 
@@ -29,6 +30,7 @@ _USUAL_DIMENSION = 2  # where the data cannot tell
 _ALIKE = 0.01  # of the error, up to which the shorter window is taken
 _SHORTEST = 3
 _WINDOWS = 12  # that the data must hold: two make a window and what follows it, and there are folds
+_MORE = 2  # coordinates more, at most, for forecasts that run freely
 _WIDEST = 1_500  # samples times channels of a window
 # Samples below which a linear drift is not trained: noise of motion and of observation can hardly be told apart.
 _FEW = 5_000
@@ -50,6 +52,9 @@ class Choice:
     """Of a linear model in closed form: dimension, error and standard error."""
     asked: bool = False
     """Whether the dimension was given, so that no other was compared."""
+    free_gain: float = 0.0
+    """Share by which the CRPS of free-running forecasts is lower than that of the start which single predictions are
+    for; zero where that one is taken."""
 
     @property
     def at_the_end(self) -> bool:
@@ -83,6 +88,12 @@ class Choice:
             if best.dimension == self.dimension
             else f"the fewest that predict held-out data about as well as the best ({best.dimension})"
         )
+        if self.free_gain:
+            why = (
+                f"of a window of {counted(self.window, 'sample')}, their forecasts of held-out data have a CRPS that "
+                f"is {self.free_gain:.0%} lower, when a drift runs freely, than those of the fewest that predict "
+                "single horizons as well"
+            )
         errors = ", ".join(f"{one.dimension}: {one.error:.3f} ± {one.se:.3f}" for one in self.curve)
         end = " More than were compared may be better." if self.at_the_end else ""
         end += " A linear drift predicts as well as any." if self.linear else ""
@@ -170,8 +181,8 @@ def _to_train(
     """The best start for training, and the predictions that speak for it; None where there is too little data."""
     usual = window_length(arrays)
     longest, total, n_channels = max(map(len, arrays)), sum(map(len, arrays)), arrays[0].shape[1]
-    offered = sorted({usual // 2, usual, 2 * usual, 4 * usual})
-    windows = [w for w in offered if _SHORTEST <= w <= LONGEST_WINDOW and 4 * w <= longest and _WINDOWS * w <= total]
+    offered = sorted({min(w, LONGEST_WINDOW) for w in (usual // 2, usual, 2 * usual, 4 * usual)})
+    windows = [w for w in offered if w >= _SHORTEST and 4 * w <= longest and _WINDOWS * w <= total]
     least = -(-(dimension or 1) // n_channels)  # samples, of which a window has as many components as asked for
     windows = [w for w in windows if w * n_channels <= _WIDEST and w >= least] or [max(usual, least)]
     windows = [window] if window else windows
@@ -189,7 +200,21 @@ def _to_train(
     alike = [one for one in good if (one.dimension, one.linear) == (chosen.dimension, chosen.linear)]
     alike = [one for one in alike if one.error <= (1 + _ALIKE) * chosen.error]
     chosen = min(alike, key=lambda one: (one.window, one.error))
+    chosen, gain = _run_freely(chosen, found, arrays)
     by_dimension = {one.dimension: one for one in sorted(found, key=lambda one: -one.error)}
     curve = tuple(by_dimension[d] for d in sorted(by_dimension))
     taken = (chosen.dimension, chosen.window, chosen.coordinates, chosen.linear, curve)
-    return Choice(*taken, asked=dimension is not None), chosen
+    return Choice(*taken, asked=dimension is not None, free_gain=gain), chosen
+
+
+def _run_freely(
+    chosen: Candidate, found: Sequence[Candidate], arrays: Sequence[Float[np.ndarray, "_ P"]]
+) -> tuple[Candidate, float]:
+    """The start, or one with another window, other coordinates or up to two more of them whose forecasts are clearly
+    better when its drift runs freely; and by what share. A drift that is linear stays: its windows are compared where
+    its forecasts are (`autoregressive`)."""
+    if chosen.linear:
+        return chosen, 0.0
+    near = range(chosen.dimension, chosen.dimension + _MORE + 1)
+    others = [one for one in found if not one.linear and one.dimension in near and one is not chosen]
+    return better_start(chosen, others, arrays)

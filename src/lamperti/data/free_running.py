@@ -1,0 +1,222 @@
+"""Starts that run freely: how well a drift, regressed in the coordinates of a start, forecasts what it has not seen.
+
+Notation   x: d coordinates of a window      phi(x): 1, x and squared exponentials about M centres [F]
+           dx = phi(x) w + e: regressed increments      e: what is left, drawn near x      y = C x + c + r: what is seen
+
+`coordinates` regresses the future at each horizon on the coordinates by itself: how much of it they hold. A model has
+one drift, which is run from step to step. Where the coordinates of a short window hold the next beat of a heart, but
+not where in the beat they are a little later, both differ by a factor of two (docs/adr/0032).
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.vq import kmeans2
+from scipy.spatial.distance import cdist
+
+from lamperti._typing import Float, Int
+from lamperti.data.coordinates import NEGLIGIBLE, Candidate, jackknife
+from lamperti.data.delay import hankel
+from lamperti.data.predictive import horizons, predictive_directions, principal_directions
+
+_FURTHEST = 100  # steps that are forecast, of series that are long enough
+_SHARE = 4  # series are so many times longer
+_N_FOLDS, _N_ORIGINS, _N_PATHS, _N_BLOCKS = 3, 40, 32, 12
+_MOST_ROWS, _LEAST_ROWS = 6_000, 200
+_CENTRES = 64
+_LENGTHSCALE = 1.5  # for two coordinates, growing as the root of their number, as where training starts
+_RIDGE = 1e-7
+_NEAR = 8  # residuals at least from which the noise near a centre is drawn
+_SPARE = 0.25  # of the range of each coordinate, beyond which no path goes
+_SURELY = 2.0  # standard errors by which another start must be better
+
+
+@dataclass(frozen=True, eq=False)
+class FreeRun:
+    """A start, and the CRPS of its forecasts by stretch of the data and horizon, in sds of the data."""
+
+    candidate: Candidate
+    crps: Float[np.ndarray, "B G"]
+
+    def behind(self, other: "FreeRun") -> tuple[float, float]:
+        """By what share the CRPS is higher than that of another, and the standard error of that."""
+        without = [
+            _log_mean(np.delete(self.crps, i, 0)) - _log_mean(np.delete(other.crps, i, 0))
+            for i in range(len(self.crps))
+        ]
+        return _log_mean(self.crps) - _log_mean(other.crps), float(jackknife(np.array(without)))
+
+
+def _log_mean(crps: Float[np.ndarray, "B G"]) -> float:
+    """Averaged over horizons by its logarithm, so that a tenth more counts the same at each."""
+    return float(np.log(np.maximum(crps.mean(axis=0), np.finfo(float).tiny)).mean())
+
+
+def better_start(
+    chosen: Candidate, others: Sequence[Candidate], arrays: Sequence[Float[np.ndarray, "_ P"]]
+) -> tuple[Candidate, float]:
+    """The start that was chosen, or the smallest among others that forecast clearly better when they run freely; and
+    the share by which the CRPS is lower."""
+    spans = _spans(arrays, max(one.window for one in (chosen, *others)))
+    if spans is None:
+        return chosen, 0.0
+    first = _run_freely(chosen, arrays, *spans)
+    runs = [first, *(_run_freely(one, arrays, *spans) for one in others)]
+    best = min(runs, key=lambda run: _log_mean(run.crps))
+    gap, se = first.behind(best)
+    if gap <= max(_SURELY * se, NEGLIGIBLE):
+        return chosen, 0.0
+    alike = [run for run in runs if _about_as_good(run, best)]
+    taken = min(alike, key=lambda run: (run.candidate.dimension, _log_mean(run.crps)))
+    return taken.candidate, 1.0 - float(np.exp(-first.behind(taken)[0]))
+
+
+def _about_as_good(run: FreeRun, best: FreeRun) -> bool:
+    gap, se = run.behind(best)
+    return gap <= max(se, NEGLIGIBLE)
+
+
+def _spans(arrays: Sequence[Float[np.ndarray, "_ P"]], window: int) -> tuple[int, Int[np.ndarray, " G"]] | None:
+    """The longest window and the horizons; None where the data is too short to forecast anything."""
+    longest = max(map(len, arrays))
+    ahead = horizons(min(_FURTHEST, longest // _SHARE, longest - window - 1))
+    rows = sum(max(len(y) - window - int(ahead[-1]), 0) for y in arrays)
+    return (window, ahead) if rows >= _LEAST_ROWS else None
+
+
+def _run_freely(
+    start: Candidate, arrays: Sequence[Float[np.ndarray, "_ P"]], window: int, ahead: Int[np.ndarray, " G"]
+) -> FreeRun:
+    rng = np.random.default_rng(0)  # the answer must not depend on a seed
+    past, later, begins = _rows(arrays, window, int(ahead[-1]))
+    W, P = start.window * arrays[0].shape[1], arrays[0].shape[1]
+    scores = []
+    span = window + int(ahead[-1])
+    for asked in np.array_split(np.arange(len(past)), _N_FOLDS):
+        apart = np.flatnonzero((begins <= begins[asked[0]] - span) | (begins >= begins[asked[-1]] + span))
+        if len(apart) < _LEAST_ROWS // 2:
+            continue
+        origins = asked[np.unique(np.linspace(0, len(asked) - 1, _N_ORIGINS).round().astype(int))]
+        fit_to = apart[np.unique(np.linspace(0, len(apart) - 1, _MOST_ROWS).round().astype(int))]
+        known, following = past[fit_to][:, -W:], later[fit_to]
+        future = following.reshape(len(fit_to), -1, P)[:, ahead - 1].reshape(len(fit_to), -1)
+        if start.coordinates == "predictive":
+            mean, B = predictive_directions(known, future, start.dimension)
+        else:
+            mean, B = principal_directions(known, start.dimension)
+        stepped = np.concatenate([known[:, P:], following[:, :P]], axis=1)
+        law = _regress((known - mean) @ B.T, (stepped - mean) @ B.T, known[:, -P:], linear=start.linear)
+        truth = later[origins].reshape(len(origins), -1, P)[:, ahead - 1]
+        samples = law.run((past[origins][:, -W:] - mean) @ B.T, ahead, rng)
+        scores.append(_crps(samples, truth))
+    each = np.concatenate(scores).mean(axis=2)
+    return FreeRun(start, np.stack([block.mean(axis=0) for block in np.array_split(each, min(_N_BLOCKS, len(each)))]))
+
+
+def _rows(
+    arrays: Sequence[Float[np.ndarray, "_ P"]], window: int, furthest: int
+) -> tuple[Float[np.ndarray, "n V"], Float[np.ndarray, "n F"], Int[np.ndarray, " n"]]:
+    """Windows, what follows them, and the sample at which each begins; windows of two series share nothing."""
+    span, parts, begins, offset = window + furthest, [], [], 0
+    for y in arrays:
+        if len(y) >= span:
+            h = hankel(y, span)
+            whole = np.flatnonzero(np.isfinite(h).all(axis=1))
+            parts.append(h[whole])
+            begins.append(offset + whole)
+        offset += len(y) + span
+    h = np.concatenate(parts)
+    at = window * arrays[0].shape[1]
+    return h[:, :at], h[:, at:], np.concatenate(begins)
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """A regressed drift with the noise that it leaves near each centre, and what is seen of the coordinates."""
+
+    w: Float[np.ndarray, "F d"]
+    centres: Float[np.ndarray, "M d"]
+    scale: float
+    linear: bool
+    residuals: list[Float[np.ndarray, "n d"]]
+    low: Float[np.ndarray, " d"]
+    high: Float[np.ndarray, " d"]
+    seen: Float[np.ndarray, "d+1 P"]
+    unseen: Float[np.ndarray, " P"]
+
+    def run(
+        self, x: Float[np.ndarray, "n d"], ahead: Int[np.ndarray, " G"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "n S G P"]:
+        n = len(x)
+        x = np.repeat(x, _N_PATHS, axis=0)
+        found = []
+        for step in range(1, int(ahead[-1]) + 1):
+            phi, nearest = _features(x, self.centres, self.scale, self.linear)
+            x = np.clip(x + phi @ self.w + self._noise(nearest, rng), self.low, self.high)
+            if step in ahead:
+                y = _affine(x) @ self.seen
+                found.append((y + self.unseen * rng.standard_normal(y.shape)).reshape(n, _N_PATHS, -1))
+        return np.stack(found, axis=2)
+
+    def _noise(self, nearest: Int[np.ndarray, " n"], rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
+        noise = np.empty((len(nearest), self.w.shape[1]))
+        draws = rng.random(len(nearest))
+        for k in np.unique(nearest):
+            here, left = np.flatnonzero(nearest == k), self.residuals[k]
+            noise[here] = left[(draws[here] * len(left)).astype(int)]
+        return noise
+
+
+def _regress(
+    x: Float[np.ndarray, "n d"], after: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n P"], *, linear: bool
+) -> _Law:
+    n, d = x.shape
+    with warnings.catch_warnings():
+        # A centre that attracts no point stays where it was.
+        warnings.filterwarnings("ignore", message="One of the clusters is empty", category=UserWarning)
+        centres, _ = kmeans2(x, min(_CENTRES, n // _NEAR), minit="points", rng=np.random.default_rng(0))
+    scale = _LENGTHSCALE * np.sqrt(d / 2)
+    phi, nearest = _features(x, centres, scale, linear)
+    gram = phi.T @ phi / n
+    ridge = _RIDGE * np.trace(gram) / len(gram)
+    w = np.linalg.solve(gram + ridge * np.eye(len(gram)), phi.T @ (after - x) / n)
+    left = after - x - phi @ w
+    near = [left[nearest == k] for k in range(len(centres))]
+    seen = np.linalg.lstsq(_affine(x), y, rcond=None)[0]
+    spare = _SPARE * np.ptp(x, axis=0)
+    return _Law(
+        w=w,
+        centres=centres,
+        scale=scale,
+        linear=linear,
+        residuals=[one if len(one) >= _NEAR else left for one in near],
+        low=x.min(axis=0) - spare,
+        high=x.max(axis=0) + spare,
+        seen=seen,
+        unseen=np.std(y - _affine(x) @ seen, axis=0),
+    )
+
+
+def _affine(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d+1"]:
+    return np.concatenate([np.ones((len(x), 1)), x], axis=1)
+
+
+def _features(
+    x: Float[np.ndarray, "n d"], centres: Float[np.ndarray, "M d"], scale: float, linear: bool
+) -> tuple[Float[np.ndarray, "n F"], Int[np.ndarray, " n"]]:
+    """Of the drift at each point, and the centre that is nearest."""
+    distance = cdist(x, centres, "sqeuclidean")
+    nearest = np.argmin(distance, axis=1)
+    if linear:
+        return _affine(x), nearest
+    return np.concatenate([_affine(x), np.exp(-0.5 * distance / scale**2)], axis=1), nearest
+
+
+def _crps(samples: Float[np.ndarray, "n S G P"], truth: Float[np.ndarray, "n G P"]) -> Float[np.ndarray, "n G P"]:
+    """Of S draws, without the bias that few draws have."""
+    n = samples.shape[1]
+    rank = (2.0 * np.arange(n) - (n - 1.0))[:, None, None]
+    spread = (rank * np.sort(samples, axis=1)).sum(axis=1) / (n * (n - 1))
+    return np.abs(samples - truth[:, None]).mean(axis=1) - spread
