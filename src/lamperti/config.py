@@ -89,11 +89,12 @@ class ModelConfig(_Config):
     window: int | None = Field(
         default=None, ge=2, description="samples of the encoder's window; from the autocorrelation"
     )
-    coordinates: Literal["components", "predictive", "autoregressive", "level-free"] | None = Field(
+    coordinates: Literal["components", "predictive", "autoregressive", "level-free", "regressed"] | None = Field(
         default=None,
         description="what latent coordinates start from: principal components of a window, or the functions of it that "
-        "predict best; or those of a linear model in closed form that is not trained, in which the level of the data "
-        "may drop out; chosen by held-out data when left out",
+        "predict best; or those of a model that is not trained: linear in closed form (autoregressive), in which the "
+        "level of the data may drop out (level-free), or the newest sample with functions of a window that add most to "
+        "it, and a regressed drift of at least 128 inducing inputs (regressed); chosen by held-out data when left out",
     )
     bounded: bool | None = Field(
         default=None,
@@ -164,6 +165,11 @@ class FitConfig(_Config):
         default=True,
         description="keep a linear model in closed form instead where it forecasts held-out data clearly better; only "
         "where dimension, window, kernel and coordinates are left to the data",
+    )
+    compare_regressed: bool = Field(
+        default=True,
+        description="keep a model whose state is read off a window, with a regressed drift, instead where it forecasts "
+        "held-out data clearly better; under the same conditions",
     )
     validation_fraction: float = Field(
         default=0.1, ge=0, lt=1, description="share of the data held out to stop and select"

@@ -5,10 +5,10 @@ committed to it at every validation.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -24,10 +24,11 @@ from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import as_series_list, check_for_training
-from lamperti.data.starts import CLOSED_FORM, linear_law
+from lamperti.data.regressed import delay_coordinates
+from lamperti.data.starts import REGRESSED, UNTRAINED, linear_law
 from lamperti.data.stationarity import assess
 from lamperti.data.training_data import record_split
-from lamperti.data.windows import Batch, interpolate
+from lamperti.data.windows import Batch, Track, interpolate
 from lamperti.forecasting import smooth
 from lamperti.model import LatentSDE
 from lamperti.prepared import CALIBRATION_SAMPLES, VALIDATION_SEGMENTS, PreparedData, prepare
@@ -41,6 +42,8 @@ from lamperti.train.build import (
     choose,
     closed_form_model,
     linear_config,
+    regressed_config,
+    regressed_model,
     skeleton,
 )
 from lamperti.train.calibrate import calibrate
@@ -160,26 +163,29 @@ def _learn(
     check_training(walk.config.model, fit, segments.length, likelihood_of=CALIBRATION_SAMPLES)
     commit = None if folder is None else folder.commit
     batch = walk.batch(lead)
-    if walk.config.model.coordinates in CLOSED_FORM and not isinstance(start, Position):
-        trained, history = _rescaled(walk, start), History(status="closed form")
+    most = _CALIBRATION_SHARE / 2 * walk.settings.max_seconds
+    if walk.config.model.coordinates in UNTRAINED and not isinstance(start, Position):
+        history = History(status="closed form")
+        if walk.config.model.coordinates == REGRESSED:
+            trained = _fit_forecasts(walk, start, progress, most)
+        else:
+            trained = _rescaled(walk, start)
     else:
         trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
     config, dimensions = walk.config, walk.dimensions
     if fit.calibrate and history.status not in (*STOPPED, "closed form"):  # who stops training wants it back soon
         _tell(progress, "fitting to the likelihood")
         held_out = None if validation is None else as_segment(validation)
-        most = _CALIBRATION_SHARE / 2 * walk.settings.max_seconds
         try:
             with termination_raised():
                 trained = calibrate(trained, batch, held_out, n_transitions=segments.n_transitions, max_seconds=most)
-                split = walk.split_forecasts(lead)
-                if split is not None and fit.forecasts and walk.config.model.smoother != "moment-matching":
-                    _tell(progress, "fitting to forecasts")
-                    trained, gain = fit_forecasts(_bounded(walk, trained), *split, seed=fit.seed, max_seconds=most)
-                    _tell(progress, _gained(gain))
+                trained = _fit_forecasts(walk, trained, progress, most)
+                found = _Found(trained, config, dimensions)
+                if fit.compare_regressed:
+                    found = _or_regressed(walk, found, progress, most)
                 if fit.compare_linear:
-                    _tell(progress, "comparing with a linear model")
-                    trained, config, dimensions = _or_linear(walk, trained, progress)
+                    found = _or_linear(walk, found, progress)
+                trained, config, dimensions = found
         except (KeyboardInterrupt, Terminated) as error:  # it takes minutes, and what was trained is worth keeping
             history.status = "terminated" if isinstance(error, Terminated) else "interrupted"
     trained = _bounded(walk, trained)
@@ -205,28 +211,76 @@ def _learn(
     return result
 
 
-def _or_linear(
-    walk: PreparedData, trained: LatentSDE, progress: Progress | None
-) -> tuple[LatentSDE, Config, DimensionCurve | None]:
-    """The trained model, or a linear one in closed form that forecasts held-out data clearly better."""
-    seed = walk.config.fit.seed
+class _Found(NamedTuple):
+    """A model with its configuration, and how its dimension was chosen."""
+
+    model: LatentSDE
+    config: Config
+    dimensions: DimensionCurve | None
+
+
+def _fit_forecasts(walk: PreparedData, model: LatentSDE, progress: Progress | None, max_seconds: float) -> LatentSDE:
+    """The model fitted to its forecasts, where that gains on held-out data."""
+    fit = walk.config.fit
+    split = walk.split_forecasts(model.encoder.lead)
+    if split is None or not fit.forecasts or walk.config.model.smoother == "moment-matching":
+        return model
+    _tell(progress, "fitting to forecasts")
+    fitted, gain = fit_forecasts(_bounded(walk, model), *split, seed=fit.seed, max_seconds=max_seconds)
+    _tell(progress, _gained(gain))
+    return fitted
+
+
+def _or_regressed(walk: PreparedData, found: _Found, progress: Progress | None, max_seconds: float) -> _Found:
+    """The model that was found, or one with a regressed drift that forecasts held-out data clearly better."""
+    _tell(progress, "comparing with a regressed drift")
+    coordinates = delay_coordinates([interpolate(track) for track in walk.training])
+    if coordinates is None:
+        return found
+    config = Config(regressed_config(walk.config.model, coordinates), walk.config.fit)
+    start = regressed_model(config.model, coordinates, walk.training, seed=walk.config.fit.seed)
+    model = _fit_forecasts(walk, start, progress, max_seconds)
+    kind = f"whose state is read off a window of {counted(coordinates.window, 'sample')}, with a regressed drift"
+    return _better(walk, found, model, config, coordinates.curve, kind, walk.held_out, progress)
+
+
+def _or_linear(walk: PreparedData, found: _Found, progress: Progress | None) -> _Found:
+    """The model that was found, or a linear one in closed form that forecasts held-out data clearly better."""
+    _tell(progress, "comparing with a linear model")
     law = linear_law([interpolate(track) for track in walk.training], trending=walk.trending)
     if law is None:
-        return trained, walk.config, walk.dimensions
-    model = linear_config(walk.config.model, law)
-    linear = _rescaled(walk, closed_form_model(model, law, walk.training, seed=seed))
+        return found
+    config = Config(linear_config(walk.config.model, law), walk.config.fit)
+    linear = _rescaled(walk, closed_form_model(config.model, law, walk.training, seed=walk.config.fit.seed))
     # Two linear models have so few coefficients that the data they were fitted to can tell them apart as well.
-    judged = [*walk.held_out, *walk.training] if walk.config.model.kernel == LINEAR_KERNEL else walk.held_out
-    gain = compare_forecasts(_bounded(walk, trained), _bounded(walk, linear), judged, seed=seed)
+    both = found.config.model.kernel == LINEAR_KERNEL
+    judged = [*walk.held_out, *walk.training] if both else walk.held_out
+    kind = f"of a linear model, an autoregression on {counted(law.window, 'sample')}"
+    return _better(walk, found, linear, config, law.curve, kind, judged, progress)
+
+
+def _better(
+    walk: PreparedData,
+    found: _Found,
+    other: LatentSDE,
+    config: Config,
+    curve: tuple[tuple[int, float, float], ...],
+    kind: str,
+    judged: Sequence[Track],
+    progress: Progress | None,
+) -> _Found:
+    """The other model in place of the one that was found, if it forecasts clearly better; and why."""
+    models = (_bounded(walk, found.model), _bounded(walk, other))
+    gain = compare_forecasts(*models, judged, seed=walk.config.fit.seed)
     if gain is None or not gain.clearly(_NOTICED):
-        return trained, walk.config, walk.dimensions
+        return found
     reason = (
-        f"{counted(law.dimension, 'latent coordinate')} of a linear model, an autoregression on "
-        f"{counted(law.window, 'sample')}: its forecasts of held-out data have a CRPS that is {gain.share:.0%} lower "
-        f"than those of the trained model of {counted(trained.latent_dim, 'coordinate')}."
+        f"{counted(other.latent_dim, 'latent coordinate')} {kind}: its forecasts of held-out data have a CRPS that is "
+        f"{gain.share:.0%} lower than those of the model of {counted(found.model.latent_dim, 'coordinate')} that was "
+        "found before."
     )
     _tell(progress, reason, stays=True)
-    return linear, Config(model, walk.config.fit), DimensionCurve(law.dimension, law.curve, reason)
+    return _Found(other, config, DimensionCurve(other.latent_dim, curve, reason))
 
 
 def _rescaled(walk: PreparedData, model: LatentSDE) -> LatentSDE:

@@ -50,10 +50,10 @@ def filter_context(
     model: LatentSDE, segment: Segment, *, n_samples: int, n_particles: int, key: PRNGKeyArray
 ) -> ContextState:
     """What is known of the last state of one series: by a particle filter of the learned model, or, where the model is
-    linear, by the Kalman filter."""
+    linear or reads the state off its window, by a Gaussian filter."""
     model = realise(model)
-    if is_linear(model):
-        filtered, _ = _kalman(model, segment)
+    if _has_gaussian_states(model):
+        filtered, _ = _gaussian_filter(model, segment)
         last = _last(model, segment)
         noise = jax.random.normal(key, (n_samples, model.latent_dim))
         x = filtered.mean[last] + small.matvec(small.cholesky(filtered.cov[last]), noise)
@@ -83,13 +83,20 @@ def is_linear(model: LatentSDE) -> bool:
     return kernels_linear and gaussian and model.dynamics.noise is None
 
 
+def _has_gaussian_states(model: LatentSDE) -> bool:
+    """Whether what is known of a state, given the samples until then, is Gaussian: exactly, or because its window tells
+    it all but exactly."""
+    return is_linear(model) or (model.told_by == "window" and isinstance(model.emission, LinearGaussian))
+
+
 def _last(model: LatentSDE, segment: Segment) -> Int[Array, ""]:
     """The last state of the data; after it comes padding, which is not linked."""
     return jnp.sum(segment.link[model.encoder.lead :])
 
 
-def _kalman(model: LatentSDE, segment: Segment) -> tuple[Filtered, AffineStep]:
-    """The Kalman filter over one series, and its steps. Sigma points are exact for what is linear."""
+def _gaussian_filter(model: LatentSDE, segment: Segment) -> tuple[Filtered, AffineStep]:
+    """The Kalman filter over one series, and its steps. Sigma points are exact for what is linear; elsewhere they carry
+    the state over samples of which too little was observed."""
     transition = model.dynamics.condition()
     part = segment.chain_part(model.encoder.lead)
     _, potentials = model.potentials(segment)
@@ -168,8 +175,8 @@ def _filter_step(
 def predict_steps(model: LatentSDE, segment: Segment, *, n_particles: int, key: PRNGKeyArray) -> StepForecasts:
     """One-step forecasts of the observations along one series, noise included, by the same filter."""
     model = realise(model)
-    if is_linear(model):
-        filtered, steps = _kalman(model, segment)
+    if _has_gaussian_states(model):
+        filtered, steps = _gaussian_filter(model, segment)
         mean, cov = jax.vmap(predict)(steps, filtered.mean[:-1], filtered.cov[:-1])
         e = model.emission
         assert isinstance(e, LinearGaussian)

@@ -23,7 +23,9 @@ from lamperti.interfaces import (
     Potentials,
 )
 
-ToldBy = Literal["emission", "emission*encoder", "encoder"]
+ToldBy = Literal["emission", "emission*encoder", "encoder", "window"]
+"""What tells the chain of the states. "window": the encoder alone, sure of the state at every sample, because the
+coordinates are functions of its window by definition."""
 
 
 class Segment(eqx.Module):
@@ -58,7 +60,7 @@ class LatentSDE(eqx.Module):
         before. The encoder at every state would tell of the same noise many times, because its windows overlap."""
         encoding = self.encoder(segment.y, segment.mask, segment.dt)
         guess = encoding.potentials
-        if self.told_by == "encoder":  # the paper
+        if self.told_by in ("encoder", "window"):
             return encoding, guess
         part = segment.chain_part(self.encoder.lead)
         if self.told_by == "emission":

@@ -10,7 +10,7 @@ from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.holding import hold_out
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, check_for_training
-from lamperti.data.starts import CLOSED_FORM
+from lamperti.data.starts import UNTRAINED
 from lamperti.data.stationarity import assess
 from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.model import Segment
@@ -81,9 +81,9 @@ def prepare(series: list[Series], model: ModelConfig, fit: FitConfig, *, resumed
     config, choice = choose(model, standard, trending=trending)
     if config.bounded is None:
         config = config.model_copy(update={"bounded": not trending})
-    open_form = model.latent_dim is None and leaves_form_open(model, standard) and choice.coordinates not in CLOSED_FORM
+    open_form = model.latent_dim is None and leaves_form_open(model, standard) and choice.coordinates not in UNTRAINED
     if not (open_form or resumed):
-        fit = fit.model_copy(update={"compare_linear": False})
+        fit = fit.model_copy(update={"compare_linear": False, "compare_regressed": False})
     rng = np.random.default_rng(fit.seed)
     training, held_out = hold_out(standard, fit.validation_fraction, config.window or 1, rng)
     return PreparedData(series, scaler, Config(config, fit), training, held_out, choice.dimensions, trending)

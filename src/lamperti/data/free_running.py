@@ -11,6 +11,7 @@ not where in the beat they are a little later, both differ by a factor of two (d
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.cluster.vq import kmeans2
@@ -19,39 +20,64 @@ from scipy.spatial.distance import cdist
 from lamperti._typing import Float, Int
 from lamperti.data.coordinates import NEGLIGIBLE, Candidate, jackknife
 from lamperti.data.delay import hankel
-from lamperti.data.predictive import horizons, predictive_directions, principal_directions
+from lamperti.data.predictive import horizons, newest_directions, predictive_directions, principal_directions
+
+Kind = Literal["components", "predictive", "newest"]
 
 _FURTHEST = 100  # steps that are forecast, of series that are long enough
 _SHARE = 4  # series are so many times longer
 _N_FOLDS, _N_ORIGINS, _N_PATHS, _N_BLOCKS = 3, 40, 32, 12
 _MOST_ROWS, _LEAST_ROWS = 6_000, 200
-_CENTRES = 64
-_LENGTHSCALE = 1.5  # for two coordinates, growing as the root of their number, as where training starts
 _RIDGE = 1e-7
 _NEAR = 8  # residuals at least from which the noise near a centre is drawn
 _SPARE = 0.25  # of the range of each coordinate, beyond which no path goes
 _SURELY = 2.0  # standard errors by which another start must be better
 
 
+class Drift(NamedTuple):
+    """What a regressed drift is made of: centres, and their width in sds of the states for two coordinates, growing as
+    the root of their number."""
+
+    centres: int
+    width: float
+
+
+TRAINED_DRIFT = Drift(64, 1.5)  # where training starts
+FREE_DRIFT = Drift(128, 1.0)  # of a drift that stays as it is regressed
+LINEAR_DRIFT = Drift(0, 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class FreeRun:
-    """A start, and the CRPS of its forecasts by stretch of the data and horizon, in sds of the data."""
+    """Coordinates, and the CRPS of their forecasts by stretch of the data and horizon, in sds of the data."""
 
-    candidate: Candidate
+    coordinates: Kind
+    dimension: int
+    window: int
     crps: Float[np.ndarray, "B G"]
+
+    @property
+    def error(self) -> float:
+        """Averaged over horizons by its logarithm, so that a tenth more counts the same at each."""
+        return float(np.exp(_log_mean(self.crps)))
+
+    @property
+    def se(self) -> float:
+        """Standard error of ``error``, by leaving out one stretch after the other."""
+        return self.error * float(jackknife(_left_out(self.crps)))
 
     def behind(self, other: "FreeRun") -> tuple[float, float]:
         """By what share the CRPS is higher than that of another, and the standard error of that."""
-        without = [
-            _log_mean(np.delete(self.crps, i, 0)) - _log_mean(np.delete(other.crps, i, 0))
-            for i in range(len(self.crps))
-        ]
-        return _log_mean(self.crps) - _log_mean(other.crps), float(jackknife(np.array(without)))
+        each = _left_out(self.crps) - _left_out(other.crps)
+        return _log_mean(self.crps) - _log_mean(other.crps), float(jackknife(each))
 
 
 def _log_mean(crps: Float[np.ndarray, "B G"]) -> float:
-    """Averaged over horizons by its logarithm, so that a tenth more counts the same at each."""
     return float(np.log(np.maximum(crps.mean(axis=0), np.finfo(float).tiny)).mean())
+
+
+def _left_out(crps: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " B"]:
+    return np.array([_log_mean(np.delete(crps, i, 0)) for i in range(len(crps))])
 
 
 def better_start(
@@ -59,18 +85,33 @@ def better_start(
 ) -> tuple[Candidate, float]:
     """The start that was chosen, or the smallest among others that forecast clearly better when they run freely; and
     the share by which the CRPS is lower."""
-    spans = _spans(arrays, max(one.window for one in (chosen, *others)))
+    offered = [chosen, *others]
+    spans = _spans(arrays, max(one.window for one in offered))
     if spans is None:
         return chosen, 0.0
-    first = _run_freely(chosen, arrays, *spans)
-    runs = [first, *(_run_freely(one, arrays, *spans) for one in others)]
-    best = min(runs, key=lambda run: _log_mean(run.crps))
-    gap, se = first.behind(best)
+    runs = [
+        _run_freely(
+            one.coordinates, one.dimension, one.window, LINEAR_DRIFT if one.linear else TRAINED_DRIFT, arrays, spans
+        )
+        for one in offered
+    ]
+    best = min(runs, key=lambda run: run.error)
+    gap, se = runs[0].behind(best)
     if gap <= max(_SURELY * se, NEGLIGIBLE):
         return chosen, 0.0
-    alike = [run for run in runs if _about_as_good(run, best)]
-    taken = min(alike, key=lambda run: (run.candidate.dimension, _log_mean(run.crps)))
-    return taken.candidate, 1.0 - float(np.exp(-first.behind(taken)[0]))
+    alike = [i for i, run in enumerate(runs) if _about_as_good(run, best)]
+    taken = min(alike, key=lambda i: (runs[i].dimension, runs[i].error))
+    return offered[taken], 1.0 - float(np.exp(-runs[0].behind(runs[taken])[0]))
+
+
+def free_runs(
+    arrays: Sequence[Float[np.ndarray, "_ P"]], offered: Sequence[tuple[Kind, int, int]]
+) -> list[FreeRun]:
+    """How well drifts forecast in these coordinates (kind, dimension, window); none where the data is too short."""
+    spans = _spans(arrays, max((window for _, _, window in offered), default=1))
+    if spans is None:
+        return []
+    return [_run_freely(*one, FREE_DRIFT, arrays, spans) for one in offered]
 
 
 def _about_as_good(run: FreeRun, best: FreeRun) -> bool:
@@ -78,20 +119,29 @@ def _about_as_good(run: FreeRun, best: FreeRun) -> bool:
     return gap <= max(se, NEGLIGIBLE)
 
 
-def _spans(arrays: Sequence[Float[np.ndarray, "_ P"]], window: int) -> tuple[int, Int[np.ndarray, " G"]] | None:
-    """The longest window and the horizons; None where the data is too short to forecast anything."""
+class _Spans(NamedTuple):
+    """The longest window and the horizons."""
+
+    window: int
+    ahead: Int[np.ndarray, " G"]
+
+
+def _spans(arrays: Sequence[Float[np.ndarray, "_ P"]], window: int) -> _Spans | None:
+    """None where the data is too short to forecast anything."""
     longest = max(map(len, arrays))
     ahead = horizons(min(_FURTHEST, longest // _SHARE, longest - window - 1))
     rows = sum(max(len(y) - window - int(ahead[-1]), 0) for y in arrays)
-    return (window, ahead) if rows >= _LEAST_ROWS else None
+    return _Spans(window, ahead) if rows >= _LEAST_ROWS else None
 
 
 def _run_freely(
-    start: Candidate, arrays: Sequence[Float[np.ndarray, "_ P"]], window: int, ahead: Int[np.ndarray, " G"]
+    kind: Kind, dimension: int, width: int, drift: Drift, arrays: Sequence[Float[np.ndarray, "_ P"]], spans: _Spans
 ) -> FreeRun:
+    window, ahead = spans
     rng = np.random.default_rng(0)  # the answer must not depend on a seed
     past, later, begins = _rows(arrays, window, int(ahead[-1]))
-    W, P = start.window * arrays[0].shape[1], arrays[0].shape[1]
+    P = arrays[0].shape[1]
+    W = width * P
     scores = []
     span = window + int(ahead[-1])
     for asked in np.array_split(np.arange(len(past)), _N_FOLDS):
@@ -102,17 +152,20 @@ def _run_freely(
         fit_to = apart[np.unique(np.linspace(0, len(apart) - 1, _MOST_ROWS).round().astype(int))]
         known, following = past[fit_to][:, -W:], later[fit_to]
         future = following.reshape(len(fit_to), -1, P)[:, ahead - 1].reshape(len(fit_to), -1)
-        if start.coordinates == "predictive":
-            mean, B = predictive_directions(known, future, start.dimension)
+        if kind == "newest":
+            mean, B = newest_directions(known, future, dimension, P)
+        elif kind == "predictive":
+            mean, B = predictive_directions(known, future, dimension)
         else:
-            mean, B = principal_directions(known, start.dimension)
+            mean, B = principal_directions(known, dimension)
         stepped = np.concatenate([known[:, P:], following[:, :P]], axis=1)
-        law = _regress((known - mean) @ B.T, (stepped - mean) @ B.T, known[:, -P:], linear=start.linear)
+        law = regress((known - mean) @ B.T, (stepped - mean) @ B.T, known[:, -P:], drift)
         truth = later[origins].reshape(len(origins), -1, P)[:, ahead - 1]
         samples = law.run((past[origins][:, -W:] - mean) @ B.T, ahead, rng)
         scores.append(_crps(samples, truth))
     each = np.concatenate(scores).mean(axis=2)
-    return FreeRun(start, np.stack([block.mean(axis=0) for block in np.array_split(each, min(_N_BLOCKS, len(each)))]))
+    blocks = np.array_split(each, min(_N_BLOCKS, len(each)))
+    return FreeRun(kind, dimension, width, np.stack([block.mean(axis=0) for block in blocks]))
 
 
 def _rows(
@@ -133,14 +186,17 @@ def _rows(
 
 
 @dataclass(frozen=True, eq=False)
-class _Law:
+class RegressedLaw:
     """A regressed drift with the noise that it leaves near each centre, and what is seen of the coordinates."""
 
     w: Float[np.ndarray, "F d"]
     centres: Float[np.ndarray, "M d"]
     scale: float
     linear: bool
-    residuals: list[Float[np.ndarray, "n d"]]
+    left: Float[np.ndarray, "n d"]
+    """What the drift does not tell of the increments."""
+    near: list[Float[np.ndarray, "n d"]]
+    """The same, by the centre that is nearest."""
     low: Float[np.ndarray, " d"]
     high: Float[np.ndarray, " d"]
     seen: Float[np.ndarray, "d+1 P"]
@@ -149,6 +205,7 @@ class _Law:
     def run(
         self, x: Float[np.ndarray, "n d"], ahead: Int[np.ndarray, " G"], rng: np.random.Generator
     ) -> Float[np.ndarray, "n S G P"]:
+        """What is seen so many steps later, on some paths from each state."""
         n = len(x)
         x = np.repeat(x, _N_PATHS, axis=0)
         found = []
@@ -164,20 +221,23 @@ class _Law:
         noise = np.empty((len(nearest), self.w.shape[1]))
         draws = rng.random(len(nearest))
         for k in np.unique(nearest):
-            here, left = np.flatnonzero(nearest == k), self.residuals[k]
+            here, left = np.flatnonzero(nearest == k), self.near[k]
             noise[here] = left[(draws[here] * len(left)).astype(int)]
         return noise
 
 
-def _regress(
-    x: Float[np.ndarray, "n d"], after: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n P"], *, linear: bool
-) -> _Law:
+def regress(
+    x: Float[np.ndarray, "n d"], after: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n P"], drift: Drift
+) -> RegressedLaw:
+    """A drift from states to what they are a step later, and the newest sample ``y`` from the states."""
     n, d = x.shape
+    linear = drift.centres == 0
     with warnings.catch_warnings():
         # A centre that attracts no point stays where it was.
         warnings.filterwarnings("ignore", message="One of the clusters is empty", category=UserWarning)
-        centres, _ = kmeans2(x, min(_CENTRES, n // _NEAR), minit="points", rng=np.random.default_rng(0))
-    scale = _LENGTHSCALE * np.sqrt(d / 2)
+        n_centres = max(min(drift.centres or TRAINED_DRIFT.centres, n // _NEAR), 1)
+        centres, _ = kmeans2(x, n_centres, minit="points", rng=np.random.default_rng(0))
+    scale = drift.width * np.sqrt(d / 2)
     phi, nearest = _features(x, centres, scale, linear)
     gram = phi.T @ phi / n
     ridge = _RIDGE * np.trace(gram) / len(gram)
@@ -186,12 +246,13 @@ def _regress(
     near = [left[nearest == k] for k in range(len(centres))]
     seen = np.linalg.lstsq(_affine(x), y, rcond=None)[0]
     spare = _SPARE * np.ptp(x, axis=0)
-    return _Law(
+    return RegressedLaw(
         w=w,
         centres=centres,
         scale=scale,
         linear=linear,
-        residuals=[one if len(one) >= _NEAR else left for one in near],
+        left=left,
+        near=[one if len(one) >= _NEAR else left for one in near],
         low=x.min(axis=0) - spare,
         high=x.max(axis=0) + spare,
         seen=seen,

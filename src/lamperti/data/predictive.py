@@ -74,3 +74,24 @@ def predictive_directions(
     newest = B[:, -1:]
     B = B * np.where(newest < 0, -1.0, 1.0)
     return mean, B / np.maximum(np.sqrt(np.mean((p @ B.T) ** 2, axis=0)), np.finfo(float).tiny)[:, None]
+
+
+def newest_directions(
+    past: Float[np.ndarray, "n V"], future: Float[np.ndarray, "n G"], n_directions: int, n_channels: int
+) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, "d V"]]:
+    """The same with the newest sample of each channel first, and then what predicts best of all that it does not tell:
+    windows and futures less their regression on the newest sample."""
+    mean = past.mean(axis=0)
+    p, f, P = past - mean, future - future.mean(axis=0), n_channels
+    now = p[:, -P:]
+    values, vectors = np.linalg.eigh(now.T @ now / len(p))
+    values = np.maximum(values[::-1], LEAST_SD**2 * max(float(values[-1]), np.finfo(float).tiny))
+    newest = np.zeros((P, past.shape[1]))
+    newest[:, -P:] = (vectors[:, ::-1] / np.sqrt(values)).T
+    n_more = n_directions - P
+    if n_more <= 0 or past.shape[1] == P:
+        return mean, newest[:n_directions]
+    x = p @ newest.T
+    onto = x.T @ p / len(p)  # regression of the window on the newest sample [P, V]
+    _, B = predictive_directions(p - x @ onto, f - x @ (x.T @ f / len(p)), min(n_more, past.shape[1] - P))
+    return mean, np.concatenate([newest, B - B @ onto.T @ newest])

@@ -21,9 +21,11 @@ from lamperti.data.free_running import better_start
 from lamperti.data.linear_law import LinearLaw, reduce
 from lamperti.data.windows import Track
 
-Start = Literal["components", "predictive", "autoregressive", "level-free"]
+Start = Literal["components", "predictive", "autoregressive", "level-free", "regressed"]
 """Functions of a window that training starts from, or those of a linear model that is not trained."""
 CLOSED_FORM: tuple[Start, ...] = ("autoregressive", "level-free")
+REGRESSED: Start = "regressed"
+UNTRAINED: tuple[Start, ...] = (*CLOSED_FORM, REGRESSED)
 
 MOST_DIMENSIONS = 6  # that are compared; each more costs training time, and a user can ask for up to 12
 _USUAL_DIMENSION = 2  # where the data cannot tell

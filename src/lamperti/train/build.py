@@ -14,10 +14,13 @@ from lamperti._params import positive
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.correlation import first_minimum_lag
+from lamperti.data.free_running import FREE_DRIFT
 from lamperti.data.linear_law import LinearLaw
+from lamperti.data.regressed import DelayCoordinates, delay_coordinates
 from lamperti.data.starts import (
     CLOSED_FORM,
     MOST_CHANNELS,
+    REGRESSED,
     Choice,
     choose_start,
     equal_steps,
@@ -34,9 +37,9 @@ from lamperti.encoders import ConvGRU, HankelSkip, WindowMLP
 from lamperti.interfaces import AbstractEncoder, AbstractKernel, AbstractSmoother
 from lamperti.kernels import by_name, trainable
 from lamperti.math.normal_gamma import prior
-from lamperti.model import LatentSDE
+from lamperti.model import LatentSDE, ToldBy
 from lamperti.smoothers import Linearised, MomentMatching, Particle, SigmaPoint
-from lamperti.train import linear, start
+from lamperti.train import linear, regressed, start
 from lamperti.train.loop import Settings
 from lamperti.train.schedule import Schedule
 from lamperti.train.step import LearningRates
@@ -58,6 +61,9 @@ def choose(config: ModelConfig, tracks: Sequence[Track], *, trending: bool = Fal
     lag = config.lag or first_minimum_lag(arrays).lag
     if config.coordinates == "autoregressive" or config.coordinates == "level-free":
         choice = _closed_form(config, arrays)
+    elif config.coordinates == "regressed":
+        coordinates, choice = _regressed(config, arrays)
+        return regressed_config(config.model_copy(update={"lag": lag}), coordinates), choice
     else:
         choice = choose_start(
             arrays,
@@ -114,6 +120,44 @@ def _law(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> Lin
     return law
 
 
+def _regressed(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> tuple[DelayCoordinates, Choice]:
+    if config.kernel not in (None, "se") or config.encoder != "window" or not config.shared_kernel:
+        raise ConfigError(
+            "coordinates='regressed' has kernel='se', shared by all coordinates, and encoder='window'; leave them out, "
+            "or choose coordinates='predictive'."
+        )
+    found = _coordinates(config, arrays)
+    choice = Choice(
+        found.dimension, found.window, REGRESSED, linear_curve=found.curve, asked=config.latent_dim is not None
+    )
+    return found, choice
+
+
+def _coordinates(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> DelayCoordinates:
+    found = delay_coordinates(arrays, dimension=config.latent_dim, window=config.window)
+    if found is None:
+        raise SeriesError(
+            f"the data is too short for coordinates='regressed' (longest series: {max(map(len, arrays))} samples). Use "
+            "a longer series, or coordinates='predictive'."
+        )
+    return found
+
+
+def regressed_config(config: ModelConfig, coordinates: DelayCoordinates) -> ModelConfig:
+    """The configuration of a model with a regressed drift in these coordinates."""
+    dim = coordinates.dimension
+    chosen = {
+        "latent_dim": dim,
+        "window": coordinates.window,
+        "coordinates": REGRESSED,
+        "kernel": "se",
+        "n_components": dim,
+        "n_inducing": max(config.n_inducing, FREE_DRIFT.centres),
+        "lengthscale": FREE_DRIFT.width * float(np.sqrt(dim / 2)),
+    }
+    return config.model_copy(update=chosen)
+
+
 def linear_config(config: ModelConfig, law: LinearLaw) -> ModelConfig:
     """The configuration of a model with this linear law in place of what would be trained."""
     chosen = {
@@ -136,6 +180,8 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     skeleton(config, tracks[0].y.shape[1]).check()
     if config.coordinates == "autoregressive" or config.coordinates == "level-free":
         return closed_form_model(config, _law(config, [interpolate(t) for t in tracks]), tracks, seed=seed)
+    if config.coordinates == "regressed":
+        return regressed_model(config, _coordinates(config, [interpolate(t) for t in tracks]), tracks, seed=seed)
     picture = start.linear_picture(
         tracks,
         dim=dim,
@@ -173,7 +219,7 @@ def _assemble(
         emission=start.start_emission(picture),
         initial=start.start_initial(picture),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-        told_by=config.potentials,
+        told_by=_told_by(config),
     )
 
 
@@ -204,8 +250,41 @@ def _settle(
         emission=linear.emission_of(law, picture),
         initial=linear.initial_of(law),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-        told_by=config.potentials,
+        told_by=_told_by(config),
     )
+
+
+def regressed_model(
+    config: ModelConfig, coordinates: DelayCoordinates, tracks: Sequence[Track], *, seed: int
+) -> LatentSDE:
+    """A model whose state is read off a window, with the drift that a regression gives."""
+    rng = np.random.default_rng(seed)
+    picture = regressed.picture_of(coordinates, tracks, rng)
+    Z = start.inducing_inputs(picture.x, config.n_inducing, "kmeans", rng)
+    share = sum(len(t.dt) for t in tracks) / len(picture.x)
+    return _assemble_regressed(
+        config, jax.tree.map(to_jax, picture), to_jax(Z), jnp.asarray(share), key=jax.random.key(seed)
+    )
+
+
+@compiled
+def _assemble_regressed(
+    config: ModelConfig, picture: start.LinearPicture, Z: Float[Array, "M D"], share: Scalar, *, key: PRNGKeyArray
+) -> LatentSDE:
+    dim, window = Z.shape[1], config.window or 1
+    encoder = _encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key)
+    return LatentSDE(
+        encoder=linear.certain(encoder, regressed.ENCODER_SD),
+        dynamics=regressed.dynamics_of(picture, Z, _kernels(config, dim), share=share, jitter=config.jitter),
+        emission=regressed.emission_of(picture),
+        initial=start.start_initial(picture),
+        smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
+        told_by=_told_by(config),
+    )
+
+
+def _told_by(config: ModelConfig) -> ToldBy:
+    return "window" if config.coordinates == REGRESSED else config.potentials
 
 
 def _kernels(config: ModelConfig, dim: int) -> tuple[AbstractKernel, ...]:
@@ -265,7 +344,7 @@ def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
             emission=LinearGaussian(zeros((n_channels, dim)), zeros(n_channels), jnp.ones(n_channels), moments),
             initial=standard_initial(dim),
             smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-            told_by=config.potentials,
+            told_by=_told_by(config),
         )
 
     return eqx.filter_eval_shape(parts)

@@ -72,7 +72,7 @@ def fit_forecasts(
     was, and zero, where they do not clearly gain.
 
     ``max_seconds``: when it takes longer, the best that was found by then."""
-    if model.told_by != "emission" or not isinstance(model.emission, LinearGaussian) or len(held_out.y) < _FEWEST:
+    if not _has_forecasts(model) or len(held_out.y) < _FEWEST:
         return model, 0.0
     n_segments = max(round(_SAMPLES / _ahead(held_out.y.shape[1] - model.encoder.lead)), 4)
     deadline = time.monotonic() + max_seconds
@@ -109,6 +109,11 @@ def fit_forecasts(
             if gain > -math.inf:  # a smaller one would only be slower
                 break
     return model, 0.0
+
+
+def _has_forecasts(model: LatentSDE) -> bool:
+    """Whether `forecast_scores` starts from where forecasts of this model do."""
+    return model.told_by in ("emission", "window") and isinstance(model.emission, LinearGaussian)
 
 
 def segment_length(window: int, longest: int) -> int:

@@ -85,7 +85,8 @@ def _filtered(
 ) -> tuple[Filtered, AffineStep, Potentials]:
     """The filter over every segment, its steps and what the data say of each state."""
     transition = model.dynamics.condition(w)
-    model = dataclasses.replace(model, told_by="emission")
+    if model.told_by != "window":
+        model = dataclasses.replace(model, told_by="emission")
     initial = model.initial.gaussian()
 
     def step(mean: Float[Array, " D"], cov: Float[Array, "D D"], dt: Scalar) -> AffineStep:

@@ -32,7 +32,7 @@ from lamperti.train.start import LinearPicture
 
 _MAX_POINTS = 20_000
 _PRIOR_SHAPE = 0.5  # half a pseudo-observation
-_ENCODER_SD = 0.02  # a window tells the state all but exactly
+ENCODER_SD = 0.02  # a window tells the state all but exactly
 _FAR = 10.0  # sds of the data, that a level may be from those of training where the level drops out
 
 
@@ -117,7 +117,7 @@ def initial_of(law: LawArrays) -> InitialState:
     return InitialState(jnp.zeros(len(law.b)), jnp.eye(len(law.b)) + _FAR**2 * level.T @ level)
 
 
-def certain(encoder: AbstractEncoder) -> AbstractEncoder:
+def certain(encoder: AbstractEncoder, sd: float = ENCODER_SD) -> AbstractEncoder:
     """The encoder, sure of the state."""
     assert isinstance(encoder, WindowMLP)
-    return eqx.tree_at(lambda e: e.log_sd, encoder, jnp.full_like(encoder.log_sd, np.log(_ENCODER_SD)))
+    return eqx.tree_at(lambda e: e.log_sd, encoder, jnp.full_like(encoder.log_sd, np.log(sd)))

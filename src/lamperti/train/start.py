@@ -154,7 +154,7 @@ def start_dynamics(
     ``share``: transitions of all the data for each point of the picture."""
     x, dx, dt = (jnp.asarray(a) for a in (picture.x, picture.dx, picture.dt))
     n_points, dim = x.shape
-    mean = _regress(x, dx, dt) if linear_mean else zero_mean(dim)
+    mean = regress_mean(x, dx, dt) if linear_mean else zero_mean(dim)
     residual = dx - dt[:, None] * mean(x)
     diffusion = jnp.maximum(jnp.mean(residual**2 / dt[:, None], axis=0), _LEAST_VARIANCE)
     # amplitude^2 x diffusion is the prior variance of the drift.
@@ -190,7 +190,7 @@ def _shared_noise(residual: Float[Array, " D"]) -> Float[Array, " D"]:
     return jnp.maximum(residual, _LEAST_SHARE * jnp.mean(residual))
 
 
-def _regress(x: Float[Array, "n D"], dx: Float[Array, "n D"], dt: Float[Array, " n"]) -> LinearMean:
+def regress_mean(x: Float[Array, "n D"], dx: Float[Array, "n D"], dt: Float[Array, " n"]) -> LinearMean:
     """Ridge regression of dx/dt on (x, 1), weighted by dt as the likelihood is."""
     z = jnp.concatenate([x, jnp.ones((len(x), 1))], axis=1)
     gram = (z * dt[:, None]).T @ z
