@@ -22,10 +22,10 @@ from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import warn_of_concerns
 from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.reading import read
+from lamperti.data.regressed import delay_coordinates
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import as_series_list, check_for_training
-from lamperti.data.regressed import delay_coordinates
-from lamperti.data.starts import REGRESSED, UNTRAINED, linear_law
+from lamperti.data.starts import UNTRAINED, linear_law
 from lamperti.data.stationarity import assess
 from lamperti.data.training_data import record_split
 from lamperti.data.windows import Batch, Track, interpolate
@@ -165,11 +165,7 @@ def _learn(
     batch = walk.batch(lead)
     most = _CALIBRATION_SHARE / 2 * walk.settings.max_seconds
     if walk.config.model.coordinates in UNTRAINED and not isinstance(start, Position):
-        history = History(status="closed form")
-        if walk.config.model.coordinates == REGRESSED:
-            trained = _fit_forecasts(walk, start, progress, most)
-        else:
-            trained = _rescaled(walk, start)
+        trained, history = _rescaled(walk, start), History(status="closed form")
     else:
         trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
     config, dimensions = walk.config, walk.dimensions
@@ -182,7 +178,7 @@ def _learn(
                 trained = _fit_forecasts(walk, trained, progress, most)
                 found = _Found(trained, config, dimensions)
                 if fit.compare_regressed:
-                    found = _or_regressed(walk, found, progress, most)
+                    found = _or_regressed(walk, found, progress)
                 if fit.compare_linear:
                     found = _or_linear(walk, found, progress)
                 trained, config, dimensions = found
@@ -231,15 +227,15 @@ def _fit_forecasts(walk: PreparedData, model: LatentSDE, progress: Progress | No
     return fitted
 
 
-def _or_regressed(walk: PreparedData, found: _Found, progress: Progress | None, max_seconds: float) -> _Found:
+def _or_regressed(walk: PreparedData, found: _Found, progress: Progress | None) -> _Found:
     """The model that was found, or one with a regressed drift that forecasts held-out data clearly better."""
     _tell(progress, "comparing with a regressed drift")
     coordinates = delay_coordinates([interpolate(track) for track in walk.training])
     if coordinates is None:
         return found
-    config = Config(regressed_config(walk.config.model, coordinates), walk.config.fit)
-    start = regressed_model(config.model, coordinates, walk.training, seed=walk.config.fit.seed)
-    model = _fit_forecasts(walk, start, progress, max_seconds)
+    chosen = regressed_config(walk.config.model, coordinates.dimension, coordinates.window)
+    config = Config(chosen, walk.config.fit)
+    model = _rescaled(walk, regressed_model(chosen, coordinates, walk.training, seed=walk.config.fit.seed))
     kind = f"whose state is read off a window of {counted(coordinates.window, 'sample')}, with a regressed drift"
     return _better(walk, found, model, config, coordinates.curve, kind, walk.held_out, progress)
 
@@ -284,7 +280,7 @@ def _better(
 
 
 def _rescaled(walk: PreparedData, model: LatentSDE) -> LatentSDE:
-    """A linear model with the noise that its forecasts of the training part ask for."""
+    """A model in closed form with the noise that its forecasts of the training part ask for."""
     near = _bounded(walk, model)
     scaled = rescale_noise(near, walk.to_forecast(model.encoder.lead), seed=walk.config.fit.seed)
     return model if scaled is near else scaled

@@ -105,13 +105,14 @@ def better_start(
 
 
 def free_runs(
-    arrays: Sequence[Float[np.ndarray, "_ P"]], offered: Sequence[tuple[Kind, int, int]]
+    arrays: Sequence[Float[np.ndarray, "_ P"]], offered: Sequence[tuple[int, int]], *, n_folds: int = _N_FOLDS
 ) -> list[FreeRun]:
-    """How well drifts forecast in these coordinates (kind, dimension, window); none where the data is too short."""
-    spans = _spans(arrays, max((window for _, _, window in offered), default=1))
+    """How well regressed drifts forecast in coordinates that hold the newest sample (so many, of such a window); none
+    where the data is too short. ``n_folds``: how many of the three parts are forecast, each from the others."""
+    spans = _spans(arrays, max((window for _, window in offered), default=1))
     if spans is None:
         return []
-    return [_run_freely(*one, FREE_DRIFT, arrays, spans) for one in offered]
+    return [_run_freely("newest", *one, FREE_DRIFT, arrays, spans, n_folds) for one in offered]
 
 
 def _about_as_good(run: FreeRun, best: FreeRun) -> bool:
@@ -135,7 +136,13 @@ def _spans(arrays: Sequence[Float[np.ndarray, "_ P"]], window: int) -> _Spans | 
 
 
 def _run_freely(
-    kind: Kind, dimension: int, width: int, drift: Drift, arrays: Sequence[Float[np.ndarray, "_ P"]], spans: _Spans
+    kind: Kind,
+    dimension: int,
+    width: int,
+    drift: Drift,
+    arrays: Sequence[Float[np.ndarray, "_ P"]],
+    spans: _Spans,
+    n_folds: int = _N_FOLDS,
 ) -> FreeRun:
     window, ahead = spans
     rng = np.random.default_rng(0)  # the answer must not depend on a seed
@@ -144,7 +151,7 @@ def _run_freely(
     W = width * P
     scores = []
     span = window + int(ahead[-1])
-    for asked in np.array_split(np.arange(len(past)), _N_FOLDS):
+    for asked in np.array_split(np.arange(len(past)), _N_FOLDS)[-n_folds:]:
         apart = np.flatnonzero((begins <= begins[asked[0]] - span) | (begins >= begins[asked[-1]] + span))
         if len(apart) < _LEAST_ROWS // 2:
             continue

@@ -1,4 +1,4 @@
-"""Delay coordinates in which a drift, regressed and left to run, forecasts best: the newest sample and what adds to it.
+"""Delay coordinates in which a regressed drift, left to run, forecasts best: the newest sample and what adds to it.
 
 Notation   w: a window of samples, the newest last [W*P]      x = B (w - mean): its d coordinates
            x' - x = f(x) + e: increments, regressed on functions of x      B is turned so that Cov(e) is diagonal
@@ -13,15 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamperti._typing import Float
-from lamperti.data.coordinates import NEGLIGIBLE
 from lamperti.data.delay import LONGEST_WINDOW, hankel, window_length
-from lamperti.data.free_running import FREE_DRIFT, FreeRun, free_runs, regress
+from lamperti.data.free_running import FREE_DRIFT, free_runs, regress
 from lamperti.data.predictive import horizons, newest_directions, windows_and_futures
 
 MOST_DIMENSIONS = 6
 _LEAST_DIMENSIONS = 2
 _SHORTEST = 3
 _WINDOWS = 12  # that the data must hold
+_LOOKED_AT = 5  # of all that are compared by one part of the data, so many are by all of it
+_CLEAN = 0.35
+"""Share of what one-step predictions leave that may be noise of the observations, below which there is no sign of it.
+White increments of the motion have .3 by themselves."""
+_NOISE_DIMENSIONS, _NOISE_ROWS = 5, 8_000
+_ALIKE = 0.01  # of the error, up to which fewer coordinates are taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +51,46 @@ def delay_coordinates(
     data is too short to tell. What is given is kept."""
     n_channels = arrays[0].shape[1]
     windows = _windows(arrays, window)
-    runs = free_runs(arrays, [("newest", d, w) for w in windows for d in _dimensions(n_channels, dimension, w)])
-    if not runs:
+    offered = [(d, w) for w in windows for d in _dimensions(n_channels, dimension, w)]
+    first = free_runs(arrays, offered, n_folds=1)
+    if not first:
         return None
+    leading = sorted(range(len(first)), key=lambda i: first[i].error)[:_LOOKED_AT]
+    runs = free_runs(arrays, [offered[i] for i in leading])
     best = min(runs, key=lambda run: run.error)
-    alike = [run for run in runs if _about_as_good(run, best)]
+    alike = [run for run in runs if run.error <= (1 + _ALIKE) * best.error]
     taken = min(alike, key=lambda run: (run.dimension, run.error))
     mean, B = _directions(arrays, taken.window, taken.dimension)
-    by_dimension = {run.dimension: run for run in sorted(runs, key=lambda run: -run.error)}
+    by_dimension = {run.dimension: run for run in sorted([*first, *runs], key=lambda run: -run.error)}
+    by_dimension[taken.dimension] = taken
     curve = tuple((d, by_dimension[d].error, by_dimension[d].se) for d in sorted(by_dimension))
     return DelayCoordinates(taken.window, mean, B, curve)
+
+
+def is_clean(arrays: Sequence[Float[np.ndarray, "_ P"]]) -> bool:
+    """Whether nothing speaks for noise of the observations, so that a window of samples tells the state.
+
+    Third differences of white noise have twenty times its variance. Where those of the data are small beside what a
+    regression on delay coordinates leaves of the next sample, that is motion. Medians, because spikes have large third
+    differences and are no noise."""
+    n_channels = arrays[0].shape[1]
+    window = max(min(window_length(arrays), LONGEST_WINDOW), _SHORTEST, -(-_NOISE_DIMENSIONS // n_channels))
+    long = [y for y in arrays if len(y) > 2 * window]
+    if not long:
+        return False
+    rng = np.random.default_rng(0)
+    past, future = windows_and_futures(long, window, horizons(window), rng)
+    if len(past) < _NOISE_ROWS // 80:
+        return False
+    dimension = max(min(_NOISE_DIMENSIONS, past.shape[1]), n_channels)
+    mean, B = newest_directions(past, future, dimension, n_channels)
+    keep = np.sort(rng.permutation(len(past))[:_NOISE_ROWS])
+    stepped = np.concatenate([past[keep][:, n_channels:], future[keep][:, :n_channels]], axis=1)
+    left = regress((past[keep] - mean) @ B.T, (stepped - mean) @ B.T, past[keep][:, -n_channels:], FREE_DRIFT).left
+    unpredicted = left[:, :n_channels] @ np.linalg.inv(B[:n_channels, -n_channels:]).T
+    thirds = np.concatenate([np.diff(y, 3, axis=0) for y in long])
+    share = np.nanmedian(thirds**2, axis=0) / 20.0 / np.maximum(np.median(unpredicted**2, axis=0), np.finfo(float).tiny)
+    return bool(np.mean(share) < _CLEAN)
 
 
 def _windows(arrays: Sequence[Float[np.ndarray, "_ P"]], window: int | None) -> list[int]:
@@ -72,11 +107,6 @@ def _dimensions(n_channels: int, dimension: int | None, window: int) -> list[int
     if dimension:
         return [dimension] if dimension <= most else []
     return [d for d in range(max(_LEAST_DIMENSIONS, n_channels), max(MOST_DIMENSIONS, n_channels) + 1) if d <= most]
-
-
-def _about_as_good(run: FreeRun, best: FreeRun) -> bool:
-    gap, se = run.behind(best)
-    return gap <= min(se, NEGLIGIBLE)
 
 
 def _directions(

@@ -6,7 +6,7 @@ which needs no training: of so little data, training makes a deterministic trend
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from lamperti.data.delay import LONGEST_WINDOW, window_length
 from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.free_running import better_start
 from lamperti.data.linear_law import LinearLaw, reduce
+from lamperti.data.regressed import DelayCoordinates, delay_coordinates, is_clean
 from lamperti.data.windows import Track
 
 Start = Literal["components", "predictive", "autoregressive", "level-free", "regressed"]
@@ -52,6 +53,8 @@ class Choice:
     curve: tuple[Candidate, ...] = ()
     linear_curve: tuple[tuple[int, float, float], ...] = ()
     """Of a linear model in closed form: dimension, error and standard error."""
+    free_curve: tuple[tuple[int, float, float], ...] = ()
+    """Of a model with a regressed drift: dimension, CRPS of free-running forecasts and its standard error."""
     asked: bool = False
     """Whether the dimension was given, so that no other was compared."""
     free_gain: float = 0.0
@@ -66,7 +69,7 @@ class Choice:
     @property
     def dimensions(self) -> DimensionCurve:
         """What is kept of the choice when training is done."""
-        curve = tuple((one.dimension, one.error, one.se) for one in self.curve) or self.linear_curve
+        curve = tuple((one.dimension, one.error, one.se) for one in self.curve) or self.linear_curve or self.free_curve
         return DimensionCurve(self.dimension, curve, self.reason())
 
     def reason(self) -> str:
@@ -77,6 +80,13 @@ class Choice:
             return (
                 f"{many} of a linear model, an autoregression on {counted(self.window, 'sample')}{level}: no other "
                 "drift predicts held-out data better, and there is too little data, or a trend, to train one."
+            )
+        if self.coordinates == REGRESSED:
+            errors = ", ".join(f"{d}: {error:.3f} ± {se:.3f}" for d, error, se in self.free_curve)
+            return (
+                f"{many} of a window of {counted(self.window, 'sample')}, with a regressed drift: the samples show no "
+                "sign of observation noise, so that a window tells the state, and no training is needed. CRPS of "
+                f"free-running forecasts in sds of the data by dimension, ± standard error: {errors}."
             )
         if not self.curve:
             return f"{many} and a linear drift: the data is too short to compare with others."
@@ -112,23 +122,34 @@ def choose_start(
     trending: bool = False,
 ) -> Choice:
     """The smallest dimension that is not clearly behind the best in predicting data that it was not fitted to, with the
-    shortest window and the coordinates that suit it. What is given is kept.
+    shortest window and the coordinates that suit it. What is given is kept. Or a model that needs no training: linear,
+    where that is all that little data can tell, or with a regressed drift, where samples show no sign of noise.
 
-    ``closed_form``: whether a linear model may be taken that needs no training (equal steps, nothing but the dimension
-    was asked for). ``trending``: whether the data has no stationary law."""
-    choice, start = _to_train(arrays, dimension, window, coordinates)
-    few = sum(map(len, arrays)) < _FEW
-    if not closed_form or arrays[0].shape[1] > MOST_CHANNELS or not (few or (trending and choice.linear)):
+    ``closed_form``: whether a model may be taken that needs no training (equal steps, nothing but the dimension was
+    asked for). ``trending``: whether the data has no stationary law."""
+    choice, start, others = _to_train(arrays, dimension, window, coordinates)
+    open_form = closed_form and arrays[0].shape[1] <= MOST_CHANNELS
+    if open_form and (sum(map(len, arrays)) < _FEW or (trending and choice.linear)):
+        fitted = fit_autoregression(arrays, level_free=None if trending else False)
+        if fitted is not None and (start is None or not _clearly_better(start, fitted)):
+            return of_law(reduce(fitted, arrays, dimension), asked=dimension is not None)
+    if start is None or choice.linear:
         return choice
-    fitted = fit_autoregression(arrays, level_free=None if trending else False)
-    if fitted is None or (start is not None and _clearly_better(start, fitted)):
-        return choice
-    return of_law(reduce(fitted, arrays, dimension), asked=dimension is not None)
+    if open_form and not trending and is_clean(arrays):
+        found = delay_coordinates(arrays, dimension=dimension)
+        if found is not None:
+            return of_delays(found, asked=dimension is not None)
+    return _or_free(choice, start, others, arrays)
 
 
 def of_law(law: LinearLaw, *, asked: bool) -> Choice:
     """The choice of a linear model."""
     return Choice(law.dimension, law.window, start_of(law), linear=True, linear_curve=law.curve, asked=asked)
+
+
+def of_delays(found: DelayCoordinates, *, asked: bool) -> Choice:
+    """The choice of a model with a regressed drift."""
+    return Choice(found.dimension, found.window, REGRESSED, free_curve=found.curve, asked=asked)
 
 
 def equal_steps(tracks: Sequence[Track]) -> bool:
@@ -179,8 +200,9 @@ def _to_train(
     dimension: int | None,
     window: int | None,
     coordinates: Coordinates | None,
-) -> tuple[Choice, Candidate | None]:
-    """The best start for training, and the predictions that speak for it; None where there is too little data."""
+) -> tuple[Choice, Candidate | None, list[Candidate]]:
+    """The best start for training, the predictions that speak for it, and all others; None where there is too little
+    data."""
     usual = window_length(arrays)
     longest, total, n_channels = max(map(len, arrays)), sum(map(len, arrays)), arrays[0].shape[1]
     offered = sorted({min(w, LONGEST_WINDOW) for w in (usual // 2, usual, 2 * usual, 4 * usual)})
@@ -195,28 +217,27 @@ def _to_train(
         dim = dimension or min(_USUAL_DIMENSION, (window or usual) * n_channels)
         # Of so little data nothing but a straight line can be learned.
         kind = coordinates or "components"
-        return Choice(dim, window or max(usual, least), kind, linear=True, asked=dimension is not None), None
+        return Choice(dim, window or max(usual, least), kind, linear=True, asked=dimension is not None), None, []
     best = min(found, key=lambda one: one.error)
     good = [one for one in found if not one.clearly_behind(best)]
     chosen = min(good, key=lambda one: (one.dimension, not one.linear, one.error))
     alike = [one for one in good if (one.dimension, one.linear) == (chosen.dimension, chosen.linear)]
     alike = [one for one in alike if one.error <= (1 + _ALIKE) * chosen.error]
     chosen = min(alike, key=lambda one: (one.window, one.error))
-    chosen, gain = _run_freely(chosen, found, arrays)
     by_dimension = {one.dimension: one for one in sorted(found, key=lambda one: -one.error)}
     curve = tuple(by_dimension[d] for d in sorted(by_dimension))
     taken = (chosen.dimension, chosen.window, chosen.coordinates, chosen.linear, curve)
-    return Choice(*taken, asked=dimension is not None, free_gain=gain), chosen
+    return Choice(*taken, asked=dimension is not None), chosen, found
 
 
-def _run_freely(
-    chosen: Candidate, found: Sequence[Candidate], arrays: Sequence[Float[np.ndarray, "_ P"]]
-) -> tuple[Candidate, float]:
+def _or_free(
+    choice: Choice, chosen: Candidate, found: Sequence[Candidate], arrays: Sequence[Float[np.ndarray, "_ P"]]
+) -> Choice:
     """The start, or one with another window, other coordinates or up to two more of them whose forecasts are clearly
-    better when its drift runs freely; and by what share. A drift that is linear stays: its windows are compared where
-    its forecasts are (`autoregressive`)."""
-    if chosen.linear:
-        return chosen, 0.0
+    better when its drift runs freely."""
     near = range(chosen.dimension, chosen.dimension + _MORE + 1)
     others = [one for one in found if not one.linear and one.dimension in near and one is not chosen]
-    return better_start(chosen, others, arrays)
+    better, gain = better_start(chosen, others, arrays)
+    return replace(
+        choice, dimension=better.dimension, window=better.window, coordinates=better.coordinates, free_gain=gain
+    )

@@ -1,4 +1,4 @@
-"""A verdict where too little was held out: on a linear model of the same kind, fitted to the first part of the data.
+"""A verdict where too little was held out: on a model of the same kind, fitted to the first part of the data.
 
 A model that needs no training is fitted again within seconds. What it forecasts of the last quarter, having learned
 from the first three, says what to expect of the one that learned from all of it.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from lamperti._errors import LampertiError, LampertiWarning
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.series import Series
-from lamperti.data.starts import CLOSED_FORM
+from lamperti.data.starts import UNTRAINED
 from lamperti.diagnostics.origins import forecast_unseen
 from lamperti.diagnostics.verdict import Verdict, verdict_on
 from lamperti.fitting import fit
@@ -19,7 +19,7 @@ from lamperti.results import FitResult
 
 _FIRST = 0.75  # share of a series that is learned from
 _NOTE = (
-    "Too little data was held out. The verdict is on a linear model of the same kind that learned from the first three "
+    "Too little data was held out. The verdict is on a model of the same kind that learned from the first three "
     "quarters of the data, and on its forecasts of the last quarter."
 )
 
@@ -34,7 +34,7 @@ def or_refitted(
     seed: int = 0,
 ) -> Verdict:
     """The verdict, if there is one; else that on the model fitted again to a first part, where that can be done."""
-    if verdict.kind != "unknown" or result.config.model.coordinates not in CLOSED_FORM or not series:
+    if verdict.kind != "unknown" or result.config.model.coordinates not in UNTRAINED or not series:
         return verdict
     parts = [one[: int(_FIRST * one.length)] for one in series]
     model = ModelConfig(coordinates=result.config.model.coordinates, bounded=result.config.model.bounded)

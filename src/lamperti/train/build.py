@@ -25,6 +25,7 @@ from lamperti.data.starts import (
     choose_start,
     equal_steps,
     linear_law,
+    of_delays,
     of_law,
     start_of,
 )
@@ -62,8 +63,8 @@ def choose(config: ModelConfig, tracks: Sequence[Track], *, trending: bool = Fal
     if config.coordinates == "autoregressive" or config.coordinates == "level-free":
         choice = _closed_form(config, arrays)
     elif config.coordinates == "regressed":
-        coordinates, choice = _regressed(config, arrays)
-        return regressed_config(config.model_copy(update={"lag": lag}), coordinates), choice
+        choice = _regressed(config, arrays)
+        return regressed_config(config.model_copy(update={"lag": lag}), choice.dimension, choice.window), choice
     else:
         choice = choose_start(
             arrays,
@@ -73,6 +74,8 @@ def choose(config: ModelConfig, tracks: Sequence[Track], *, trending: bool = Fal
             closed_form=leaves_form_open(config, tracks),
             trending=trending,
         )
+        if choice.coordinates == REGRESSED:
+            return regressed_config(config.model_copy(update={"lag": lag}), choice.dimension, choice.window), choice
     n_components = min(max(config.n_components, choice.dimension), choice.window * n_channels)
     if choice.coordinates in CLOSED_FORM:
         n_components = choice.dimension
@@ -120,17 +123,13 @@ def _law(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> Lin
     return law
 
 
-def _regressed(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> tuple[DelayCoordinates, Choice]:
+def _regressed(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> Choice:
     if config.kernel not in (None, "se") or config.encoder != "window" or not config.shared_kernel:
         raise ConfigError(
             "coordinates='regressed' has kernel='se', shared by all coordinates, and encoder='window'; leave them out, "
             "or choose coordinates='predictive'."
         )
-    found = _coordinates(config, arrays)
-    choice = Choice(
-        found.dimension, found.window, REGRESSED, linear_curve=found.curve, asked=config.latent_dim is not None
-    )
-    return found, choice
+    return of_delays(_coordinates(config, arrays), asked=config.latent_dim is not None)
 
 
 def _coordinates(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> DelayCoordinates:
@@ -143,12 +142,11 @@ def _coordinates(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]
     return found
 
 
-def regressed_config(config: ModelConfig, coordinates: DelayCoordinates) -> ModelConfig:
-    """The configuration of a model with a regressed drift in these coordinates."""
-    dim = coordinates.dimension
+def regressed_config(config: ModelConfig, dim: int, window: int) -> ModelConfig:
+    """The configuration of a model with a regressed drift in coordinates of a window."""
     chosen = {
         "latent_dim": dim,
-        "window": coordinates.window,
+        "window": window,
         "coordinates": REGRESSED,
         "kernel": "se",
         "n_components": dim,
