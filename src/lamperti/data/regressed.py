@@ -22,9 +22,9 @@ _LEAST_DIMENSIONS = 2
 _SHORTEST = 3
 _WINDOWS = 12  # that the data must hold
 _LOOKED_AT = 5  # of all that are compared by one part of the data, so many are by all of it
-_CLEAN = 0.35
+_CLEAN = 0.4
 """Share of what one-step predictions leave that may be noise of the observations, below which there is no sign of it.
-White increments of the motion have .3 by themselves."""
+White increments of the motion have .3 by themselves; with noise of a third of their variance it is .4."""
 _NOISE_DIMENSIONS, _NOISE_ROWS = 5, 8_000
 _ALIKE = 0.01  # of the error, up to which fewer coordinates are taken
 

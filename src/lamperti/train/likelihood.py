@@ -17,7 +17,7 @@ from lamperti._typing import Array, Bool, Float, Scalar
 from lamperti.interfaces import AffineStep, Encoding, Potentials
 from lamperti.math.normal_gamma import Weights
 from lamperti.model import LatentSDE, Segment
-from lamperti.smoothers._chain import Filtered, GaussianChain, build_chain
+from lamperti.smoothers._chain import Filtered, GaussianChain, build_chain, update
 from lamperti.smoothers._filter import filter_pushed
 from lamperti.smoothers.sigma_point import sigma_point_step
 
@@ -63,8 +63,24 @@ def filtered_states(
     model: LatentSDE, batch: Segment, w: Weights | None = None
 ) -> tuple[Float[Array, "B T D"], Float[Array, "B T D D"]]:
     """Mean and covariance of all states of all segments, each given what was seen until then."""
+    if model.told_by == "window":
+        return _read_off(model, batch)
     filtered = _filtered(model, batch, None, w)[0]
     return filtered.mean, filtered.cov
+
+
+def _read_off(model: LatentSDE, batch: Segment) -> tuple[Float[Array, "B T D"], Float[Array, "B T D D"]]:
+    """States by their windows, which tell them all but exactly; where too little of a window was observed, what came
+    before would tell more, but those are few."""
+    initial = model.initial.gaussian()
+
+    def one(segment: Segment) -> tuple[Array, Array]:
+        potentials = model.encoder(segment.y, segment.mask, segment.dt).potentials
+        return jax.vmap(update, in_axes=(None, None, 0, 0))(
+            initial.mean, initial.cov, potentials.precision, potentials.information
+        )
+
+    return jax.vmap(one)(batch)
 
 
 def _chains(
