@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lamperti.data.coordinates import Candidate
-from lamperti.data.free_running import _crps, _regress, better_start
+from lamperti.data.free_running import LINEAR_DRIFT, _crps, better_start, regress
 from lamperti.data.starts import choose_start
 from lamperti.evaluation.scores import crps
 
@@ -40,7 +40,7 @@ def start(window: int, dimension: int = 2, *, linear: bool = False) -> Candidate
 def test_a_linear_start_runs_as_the_autoregression_that_made_the_data():
     y = autoregression(20_000)
     x = np.stack([y[:-1], y[1:]], axis=1)  # older, newer
-    law = _regress(x[:-1], x[1:], x[:-1, 1:], linear=True)
+    law = regress(x[:-1], x[1:], x[:-1, 1:], LINEAR_DRIFT)
     ahead = np.array([1, 3, 8])
     began = np.array([[1.0, 2.0]])
     samples = np.concatenate([law.run(began, ahead, np.random.default_rng(k))[0, :, :, 0] for k in range(200)])
@@ -60,7 +60,7 @@ def test_the_noise_is_that_near_the_state():
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(-3, 0.1, 500), rng.normal(3, 0.1, 500)])[:, None]
     after = x + np.where(x < 0, 0.01, 0.2) * rng.standard_normal(x.shape)
-    law = _regress(x, after, x, linear=True)
+    law = regress(x, after, x, LINEAR_DRIFT)
     moved = law.run(np.array([[-3.0], [3.0]]), np.array([1]), rng)[:, :, 0, 0]
     quiet, loud = np.median(np.abs(moved - np.median(moved, axis=1, keepdims=True)), axis=1)
     assert loud > 5 * quiet
@@ -68,7 +68,7 @@ def test_the_noise_is_that_near_the_state():
 
 def test_no_path_goes_far_beyond_the_data():
     x = np.linspace(-1, 1, 400)[:, None]
-    law = _regress(x, 3.0 * x, x, linear=True)
+    law = regress(x, 3.0 * x, x, LINEAR_DRIFT)
     end = law.run(np.array([[0.5]]), np.array([200]), np.random.default_rng(0))
     assert np.abs(end).max() <= 1.5 + 1e-9
 

@@ -36,14 +36,18 @@ _SURELY = 2.0  # standard errors by which another start must be better
 
 class Drift(NamedTuple):
     """What a regressed drift is made of: centres, and their width in sds of the states for two coordinates, growing as
-    the root of their number."""
+    the root of their number; and how far states are shaken, in units of the noise of a step, for it to be regressed on
+    them as well."""
 
     centres: int
     width: float
+    shake: float = 0.0
 
 
 TRAINED_DRIFT = Drift(64, 1.5)  # where training starts
-FREE_DRIFT = Drift(128, 1.0)  # of a drift that stays as it is regressed
+# Of a drift that stays as it is regressed. A path that runs freely is off the data by its own noise; regressed on the
+# data alone, nothing says what brings it back.
+FREE_DRIFT = Drift(128, 1.0, 1.0)
 LINEAR_DRIFT = Drift(0, 1.0)
 
 
@@ -246,10 +250,13 @@ def regress(
         centres, _ = kmeans2(x, n_centres, minit="points", rng=np.random.default_rng(0))
     scale = drift.width * np.sqrt(d / 2)
     phi, nearest = _features(x, centres, scale, linear)
-    gram = phi.T @ phi / n
-    ridge = _RIDGE * np.trace(gram) / len(gram)
-    w = np.linalg.solve(gram + ridge * np.eye(len(gram)), phi.T @ (after - x) / n)
+    w = _solve(phi, after - x)
     left = after - x - phi @ w
+    if drift.shake:
+        off = drift.shake * left[np.random.default_rng(0).permutation(n)]
+        around = np.concatenate([x, x + off, x - off])
+        w = _solve(_features(around, centres, scale, linear)[0], np.concatenate([after] * 3) - around)
+        left = after - x - phi @ w
     near = [left[nearest == k] for k in range(len(centres))]
     seen = np.linalg.lstsq(_affine(x), y, rcond=None)[0]
     spare = _SPARE * np.ptp(x, axis=0)
@@ -265,6 +272,12 @@ def regress(
         seen=seen,
         unseen=np.std(y - _affine(x) @ seen, axis=0),
     )
+
+
+def _solve(phi: Float[np.ndarray, "n F"], dx: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "F d"]:
+    gram = phi.T @ phi / len(phi)
+    ridge = _RIDGE * np.trace(gram) / len(gram)
+    return np.linalg.solve(gram + ridge * np.eye(len(gram)), phi.T @ dx / len(phi))
 
 
 def _affine(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d+1"]:

@@ -273,7 +273,9 @@ def _assemble_regressed(
     encoder = _encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key)
     return LatentSDE(
         encoder=linear.certain(encoder, regressed.ENCODER_SD),
-        dynamics=regressed.dynamics_of(picture, Z, _kernels(config, dim), share=share, jitter=config.jitter),
+        dynamics=regressed.dynamics_of(
+            picture, Z, _kernels(config, dim), share=share, jitter=config.jitter, key=jax.random.fold_in(key, 1)
+        ),
         emission=regressed.emission_of(picture),
         initial=start.start_initial(picture),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),

@@ -2,6 +2,7 @@
 
 Notation   x = B (w - mean): the state, by the window that ends with the newest sample (`data.regressed`)
            e = dx - dt f(x): what the regressed drift leaves of the increments
+           the drift is regressed on x and on x +- shake e, with what came next unchanged (docs/adr/0032)
            log Var(e_i) = log g_i + s_i(x), s_i(x) = phi(x) a_i, a ~ N(0, 1), phi the drift's whitened features
 Equations  docs/theory.md (1)-(6), (29), (32)
 """
@@ -9,12 +10,14 @@ Equations  docs/theory.md (1)-(6), (29), (32)
 from collections.abc import Sequence
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lamperti._params import positive
-from lamperti._typing import Array, Float, Scalar
+from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.data.delay import hankel
+from lamperti.data.free_running import FREE_DRIFT
 from lamperti.data.regressed import DelayCoordinates
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.noise_field import FURTHEST
@@ -56,10 +59,13 @@ def dynamics_of(
     *,
     share: Scalar,
     jitter: float,
+    shake: float = FREE_DRIFT.shake,
+    key: PRNGKeyArray,
 ) -> SparseGPDynamics:
     """The posterior of the drift after these increments, and noise that depends on the state as what is left does.
 
-    ``share``: transitions of all the data for each point of the picture."""
+    ``share``: transitions of all the data for each point of the picture. ``shake``: by how many sds of the noise of a
+    step states are moved, to either side, for the drift to lead from there to where the data went."""
     x, dx, dt = (jnp.asarray(a) for a in (picture.x, picture.dx, picture.dt))
     dim = x.shape[1]
     mean = regress_mean(x, dx, dt)
@@ -80,17 +86,22 @@ def dynamics_of(
             axes=jnp.eye(dim),
         )
 
-    def after_data(g: Float[Array, " D"]) -> SparseGPDynamics:
+    def after_data(g: Float[Array, " D"], off: Float[Array, "n D"]) -> SparseGPDynamics:
         d = assembled(g)
-        q = posterior(d.prior, d.condition().path_terms(x, dx, dt, jnp.full(len(x), share))[1])
+        around, increments = jnp.concatenate([x, x + off, x - off]), jnp.concatenate([dx, dx - off, dx + off])
+        weight = jnp.full(3 * len(x), share / 3)
+        q = posterior(d.prior, d.condition().path_terms(around, increments, jnp.tile(dt, 3), weight)[1])
         return eqx.tree_at(lambda d: d.q, d, q)
 
     g = jnp.maximum(jnp.mean(residual**2 / dt[:, None], axis=0), _LEAST_VARIANCE)
+    off = jnp.zeros_like(x)
     for _ in range(2):  # the noise decides how much of the prior is left, and the drift how much noise
-        d = after_data(g)
-        left = _left(d, x, dx, dt)
+        left = _left(after_data(g, off), x, dx, dt)
         g = jnp.maximum(jnp.mean(left**2, axis=0), _LEAST_VARIANCE)
-    d = after_data(g)
+    off = shake * jax.random.permutation(key, left)
+    d = after_data(g, off)
+    g = jnp.maximum(jnp.mean(_left(d, x, dx, dt) ** 2, axis=0), _LEAST_VARIANCE)
+    d = after_data(g, off)
     phi = kernels[0].gram(x, Z) @ d.factors()[0].chol_inv.T
     log_g, a = noise_field(_left(d, x, dx, dt) ** 2 / g, phi)
     # The covariance of the drift stays what it is with the mean noise; only what paths are drawn with changes.
