@@ -52,7 +52,8 @@ def test_a_linear_start_runs_as_the_autoregression_that_made_the_data():
         if h in ahead:
             got = samples[:, list(ahead).index(h)]
             sd = np.sqrt(cov[1, 1])
-            assert got.mean() == pytest.approx(mean[1], abs=0.06 * sd)
+            # Residuals near a centre are some 300, whose mean is not quite zero.
+            assert got.mean() == pytest.approx(mean[1], abs=0.15 * sd)
             assert got.std() == pytest.approx(sd, rel=0.04)
 
 
@@ -79,17 +80,18 @@ def test_crps_is_that_of_the_scores():
     assert _crps(samples, truth) == pytest.approx(np.asarray(crps(samples, truth)), abs=1e-12)
 
 
-def test_a_window_that_tells_where_in_the_beat_it_is_wins_when_it_runs_freely():
+def test_a_start_that_runs_away_from_the_beat_is_left_for_one_that_does_not():
+    """More coordinates of a long window hold as much of each horizon by itself, but a drift in them is thin."""
     y = pulses(120)
-    taken, gain = better_start(start(4), [start(40)], [y])
-    assert taken.window == 40
+    taken, gain = better_start(start(40, 4), [start(4)], [y])
+    assert taken.window == 4
     assert gain > 0.1
 
 
 def test_among_equals_the_fewest_coordinates_are_taken():
     y = pulses(120)
-    taken, _ = better_start(start(4), [start(40, 5), start(40, 4), start(40, 3)], [y])
-    assert taken.dimension < 5
+    taken, _ = better_start(start(40, 4), [start(4, 3), start(4, 2)], [y])
+    assert taken.dimension == 2
 
 
 def test_a_start_is_kept_unless_another_is_clearly_better():
@@ -107,13 +109,12 @@ def test_short_series_are_left_out_and_gaps_are_not_predicted():
     y = pulses(120)
     holed = y.copy()
     holed[1000:1003] = np.nan
-    taken, gain = better_start(start(4), [start(40)], [holed, y[:20]])
-    assert taken.window == 40
+    taken, gain = better_start(start(40, 4), [start(4)], [holed, y[:20]])
+    assert taken.window == 4
     assert np.isfinite(gain)
 
 
 def test_the_reason_says_what_running_freely_gained():
-    choice = choose_start([pulses(200)])
-    again = choose_start([pulses(200)])
+    choice, again = (choose_start([pulses(200)]) for _ in range(2))
     assert (choice.dimension, choice.window, choice.free_gain) == (again.dimension, again.window, again.free_gain)
     assert ("runs freely" in choice.reason()) == (choice.free_gain > 0)

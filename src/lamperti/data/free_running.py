@@ -47,7 +47,7 @@ class Drift(NamedTuple):
 TRAINED_DRIFT = Drift(64, 1.5)  # where training starts
 # Of a drift that stays as it is regressed. A path that runs freely is off the data by its own noise; regressed on the
 # data alone, nothing says what brings it back.
-FREE_DRIFT = Drift(128, 1.0, 1.0)
+FREE_DRIFT = Drift(128, 1.0, 0.5)
 LINEAR_DRIFT = Drift(0, 1.0)
 
 
