@@ -54,7 +54,7 @@ def test_a_linear_start_runs_as_the_autoregression_that_made_the_data():
             sd = np.sqrt(cov[1, 1])
             # Residuals near a centre are some 300, whose mean is not quite zero.
             assert got.mean() == pytest.approx(mean[1], abs=0.15 * sd)
-            assert got.std() == pytest.approx(sd, rel=0.04)
+            assert got.std() == pytest.approx(sd, rel=0.12)
 
 
 def test_the_noise_is_that_near_the_state():
