@@ -28,6 +28,7 @@ _FURTHEST = 100  # steps that are forecast, of series that are long enough
 _SHARE = 4  # series are so many times longer
 _N_FOLDS, _N_ORIGINS, _N_PATHS, _N_BLOCKS = 3, 40, 32, 12
 _MOST_ROWS, _LEAST_ROWS = 6_000, 200
+_ROWS_KEPT = 40_000  # windows with what follows them, of all the data
 _RIDGE = 1e-7
 _NEAR = 8  # residuals at least from which the noise near a centre is drawn
 _SPARE = 0.25  # of the range of each coordinate, beyond which no path goes
@@ -184,12 +185,15 @@ def _rows(
 ) -> tuple[Float[np.ndarray, "n V"], Float[np.ndarray, "n F"], Int[np.ndarray, " n"]]:
     """Windows, what follows them, and the sample at which each begins; windows of two series share nothing."""
     span, parts, begins, offset = window + furthest, [], [], 0
+    share = min(1.0, _ROWS_KEPT / max(sum(max(len(y) - span + 1, 0) for y in arrays), 1))
     for y in arrays:
-        if len(y) >= span:
-            h = hankel(y, span)
-            whole = np.flatnonzero(np.isfinite(h).all(axis=1))
+        n = len(y) - span + 1
+        if n > 0:
+            rows = np.unique(np.linspace(0, n - 1, max(int(share * n), 1)).round().astype(int))
+            h = hankel(y, span)[rows]
+            whole = np.isfinite(h).all(axis=1)
             parts.append(h[whole])
-            begins.append(offset + whole)
+            begins.append(offset + rows[whole])
         offset += len(y) + span
     h = np.concatenate(parts)
     at = window * arrays[0].shape[1]

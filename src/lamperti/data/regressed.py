@@ -120,7 +120,8 @@ def _directions(
     mean, B = newest_directions(past, future, dimension, n_channels)
     parts = [(hankel(y, window) - mean) @ B.T for y in long]
     x, after = (np.concatenate([part[rows] for part in parts]) for rows in (slice(None, -1), slice(1, None)))
-    known = np.isfinite(x).all(axis=1) & np.isfinite(after).all(axis=1)
+    known = np.flatnonzero(np.isfinite(x).all(axis=1) & np.isfinite(after).all(axis=1))
+    known = known[np.unique(np.linspace(0, len(known) - 1, _NOISE_ROWS).round().astype(int))]
     left = regress(x[known], after[known], x[known], FREE_DRIFT).left
     _, axes = np.linalg.eigh(np.cov(left.T).reshape(dimension, dimension))
     return mean, axes.T[::-1] @ B
