@@ -5,10 +5,10 @@ committed to it at every validation.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -16,49 +16,38 @@ import numpy as np
 from lamperti._errors import ConfigError, RunError, TrainingError
 from lamperti._numbers import as_seed
 from lamperti._runtime import refuse_fork
-from lamperti._text import counted
-from lamperti.config import Config, FitConfig, ModelConfig
+from lamperti.alternatives import Found, bounded_of, or_linear, or_regressed, rescaled, tell
+from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import warn_of_concerns
-from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.reading import read
-from lamperti.data.regressed import delay_coordinates
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import as_series_list, check_for_training
-from lamperti.data.starts import UNTRAINED, linear_law
+from lamperti.data.starts import UNTRAINED
 from lamperti.data.stationarity import assess
 from lamperti.data.training_data import record_split
-from lamperti.data.windows import Batch, Track, interpolate
+from lamperti.data.windows import Batch
 from lamperti.forecasting import smooth
 from lamperti.model import LatentSDE
 from lamperti.prepared import CALIBRATION_SAMPLES, VALIDATION_SEGMENTS, PreparedData, prepare
 from lamperti.progress import Showing, shows_progress
 from lamperti.results import FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
-from lamperti.train.bounded import bounded
 from lamperti.train.build import (
-    LINEAR_KERNEL,
     build_model,
     choose,
-    closed_form_model,
-    linear_config,
-    regressed_config,
-    regressed_model,
     skeleton,
 )
 from lamperti.train.calibrate import calibrate
-from lamperti.train.compare import compare_forecasts
 from lamperti.train.forecast_fit import fit_forecasts
 from lamperti.train.history import STOPPED, History
 from lamperti.train.interrupts import Terminated, pass_on, termination_raised
 from lamperti.train.loop import Progress, Watch, as_segment, part, train
 from lamperti.train.memory import check_training
-from lamperti.train.noise_scale import rescale_noise
 from lamperti.train.position import Position
 from lamperti.train.step import make_optimiser
 
 _KEPT_STATES = 512
-_NOTICED = 0.02  # share of the CRPS by which a linear model must be better to be kept
 _CALIBRATION_SHARE = 0.4  # of a time limit, what the likelihood fit may take on top
 
 _C = TypeVar("_C", ModelConfig, FitConfig)
@@ -165,26 +154,26 @@ def _learn(
     batch = walk.batch(lead)
     most = _CALIBRATION_SHARE / 2 * walk.settings.max_seconds
     if walk.config.model.coordinates in UNTRAINED and not isinstance(start, Position):
-        trained, history = _rescaled(walk, start), History(status="closed form")
+        trained, history = rescaled(walk, start), History(status="closed form")
     else:
         trained, history = train(start, segments, validation, walk.settings, progress, watch, commit)
     config, dimensions = walk.config, walk.dimensions
     if fit.calibrate and history.status not in (*STOPPED, "closed form"):  # who stops training wants it back soon
-        _tell(progress, "fitting to the likelihood")
+        tell(progress, "fitting to the likelihood")
         held_out = None if validation is None else as_segment(validation)
         try:
             with termination_raised():
                 trained = calibrate(trained, batch, held_out, n_transitions=segments.n_transitions, max_seconds=most)
                 trained = _fit_forecasts(walk, trained, progress, most)
-                found = _Found(trained, config, dimensions)
+                found = Found(trained, config, dimensions)
                 if fit.compare_regressed:
-                    found = _or_regressed(walk, found, progress)
+                    found = or_regressed(walk, found, progress)
                 if fit.compare_linear:
-                    found = _or_linear(walk, found, progress)
+                    found = or_linear(walk, found, progress)
                 trained, config, dimensions = found
         except (KeyboardInterrupt, Terminated) as error:  # it takes minutes, and what was trained is worth keeping
             history.status = "terminated" if isinstance(error, Terminated) else "interrupted"
-    trained = _bounded(walk, trained)
+    trained = bounded_of(walk, trained)
     states = _visited(trained, walk.segments(trained.encoder.lead).cover(VALIDATION_SEGMENTS), seed=fit.seed)
     first = walk.series[0]
     repairs = tuple(dict.fromkeys(text for s in walk.series for text in s.repairs))
@@ -207,88 +196,16 @@ def _learn(
     return result
 
 
-class _Found(NamedTuple):
-    """A model with its configuration, and how its dimension was chosen."""
-
-    model: LatentSDE
-    config: Config
-    dimensions: DimensionCurve | None
-
-
 def _fit_forecasts(walk: PreparedData, model: LatentSDE, progress: Progress | None, max_seconds: float) -> LatentSDE:
     """The model fitted to its forecasts, where that gains on held-out data."""
     fit = walk.config.fit
     split = walk.split_forecasts(model.encoder.lead)
     if split is None or not fit.forecasts or walk.config.model.smoother == "moment-matching":
         return model
-    _tell(progress, "fitting to forecasts")
-    fitted, gain = fit_forecasts(_bounded(walk, model), *split, seed=fit.seed, max_seconds=max_seconds)
-    _tell(progress, _gained(gain))
+    tell(progress, "fitting to forecasts")
+    fitted, gain = fit_forecasts(bounded_of(walk, model), *split, seed=fit.seed, max_seconds=max_seconds)
+    tell(progress, _gained(gain))
     return fitted
-
-
-def _or_regressed(walk: PreparedData, found: _Found, progress: Progress | None) -> _Found:
-    """The model that was found, or one with a regressed drift that forecasts held-out data clearly better."""
-    _tell(progress, "comparing with a regressed drift")
-    coordinates = delay_coordinates([interpolate(track) for track in walk.training])
-    if coordinates is None:
-        return found
-    chosen = regressed_config(walk.config.model, coordinates.dimension, coordinates.window)
-    config = Config(chosen, walk.config.fit)
-    model = _rescaled(walk, regressed_model(chosen, coordinates, walk.training, seed=walk.config.fit.seed))
-    kind = f"whose state is read off a window of {counted(coordinates.window, 'sample')}, with a regressed drift"
-    return _better(walk, found, model, config, coordinates.curve, kind, walk.held_out, progress)
-
-
-def _or_linear(walk: PreparedData, found: _Found, progress: Progress | None) -> _Found:
-    """The model that was found, or a linear one in closed form that forecasts held-out data clearly better."""
-    _tell(progress, "comparing with a linear model")
-    law = linear_law([interpolate(track) for track in walk.training], trending=walk.trending)
-    if law is None:
-        return found
-    config = Config(linear_config(walk.config.model, law), walk.config.fit)
-    linear = _rescaled(walk, closed_form_model(config.model, law, walk.training, seed=walk.config.fit.seed))
-    # Two linear models have so few coefficients that the data they were fitted to can tell them apart as well.
-    both = found.config.model.kernel == LINEAR_KERNEL
-    judged = [*walk.held_out, *walk.training] if both else walk.held_out
-    kind = f"of a linear model, an autoregression on {counted(law.window, 'sample')}"
-    return _better(walk, found, linear, config, law.curve, kind, judged, progress)
-
-
-def _better(
-    walk: PreparedData,
-    found: _Found,
-    other: LatentSDE,
-    config: Config,
-    curve: tuple[tuple[int, float, float], ...],
-    kind: str,
-    judged: Sequence[Track],
-    progress: Progress | None,
-) -> _Found:
-    """The other model in place of the one that was found, if it forecasts clearly better; and why."""
-    models = (_bounded(walk, found.model), _bounded(walk, other))
-    gain = compare_forecasts(*models, judged, seed=walk.config.fit.seed)
-    if gain is None or not gain.clearly(_NOTICED):
-        return found
-    reason = (
-        f"{counted(other.latent_dim, 'latent coordinate')} {kind}: its forecasts of held-out data have a CRPS that is "
-        f"{gain.share:.0%} lower than those of the model of {counted(found.model.latent_dim, 'coordinate')} that was "
-        "found before."
-    )
-    _tell(progress, reason, stays=True)
-    return _Found(other, config, DimensionCurve(other.latent_dim, curve, reason))
-
-
-def _rescaled(walk: PreparedData, model: LatentSDE) -> LatentSDE:
-    """A model in closed form with the noise that its forecasts of the training part ask for."""
-    near = _bounded(walk, model)
-    scaled = rescale_noise(near, walk.to_forecast(model.encoder.lead), seed=walk.config.fit.seed)
-    return model if scaled is near else scaled
-
-
-def _bounded(walk: PreparedData, model: LatentSDE) -> LatentSDE:
-    """The model that stays near its data, where the data has a law that stays."""
-    return bounded(model, walk.batch(model.encoder.lead)) if walk.config.model.bounded else model
 
 
 def _gained(gain: float) -> str:
@@ -299,14 +216,7 @@ def _gained(gain: float) -> str:
 
 def _tell_choice(progress: Progress | None, asked: ModelConfig, walk: PreparedData) -> None:
     if asked.latent_dim is None and walk.dimensions is not None:
-        _tell(progress, walk.dimensions.reason, stays=True)
-
-
-def _tell(progress: Progress | None, stage: str, *, stays: bool = False) -> None:
-    tell = getattr(progress, "stage", None)
-    tell = getattr(progress, "tell", tell) if stays else tell
-    if callable(tell):
-        tell(stage)
+        tell(progress, walk.dimensions.reason, stays=True)
 
 
 @contextmanager

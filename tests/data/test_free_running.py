@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from lamperti.data.coordinates import Candidate
-from lamperti.data.free_running import LINEAR_DRIFT, _crps, better_start, regress
-from lamperti.data.starts import choose_start
+from lamperti.data.free_running import Drift, _crps, _features, free_runs, regress
 from lamperti.evaluation.scores import crps
 
 PHI, SD = np.array([1.6, -0.8]), 0.5  # y[t+1] = 1.6 y[t] - 0.8 y[t-1] + noise
@@ -33,14 +31,10 @@ def pulses(n_beats: int, seed: int = 0) -> np.ndarray:
     return ((y - y.mean()) / y.std())[:, None]
 
 
-def start(window: int, dimension: int = 2, *, linear: bool = False) -> Candidate:
-    return Candidate(dimension, window, "predictive", linear, np.ones((4, 3)))
-
-
-def test_a_linear_start_runs_as_the_autoregression_that_made_the_data():
+def test_a_drift_runs_as_the_autoregression_that_made_the_data():
     y = autoregression(20_000)
     x = np.stack([y[:-1], y[1:]], axis=1)  # older, newer
-    law = regress(x[:-1], x[1:], x[:-1, 1:], LINEAR_DRIFT)
+    law = regress(x[:-1], x[1:], x[:-1, 1:], Drift(16, 4.0))
     ahead = np.array([1, 3, 8])
     began = np.array([[1.0, 2.0]])
     samples = np.concatenate([law.run(began, ahead, np.random.default_rng(k))[0, :, :, 0] for k in range(200)])
@@ -61,7 +55,7 @@ def test_the_noise_is_that_near_the_state():
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(-3, 0.1, 500), rng.normal(3, 0.1, 500)])[:, None]
     after = x + np.where(x < 0, 0.01, 0.2) * rng.standard_normal(x.shape)
-    law = regress(x, after, x, LINEAR_DRIFT)
+    law = regress(x, after, x, Drift(16, 4.0))
     moved = law.run(np.array([[-3.0], [3.0]]), np.array([1]), rng)[:, :, 0, 0]
     quiet, loud = np.median(np.abs(moved - np.median(moved, axis=1, keepdims=True)), axis=1)
     assert loud > 5 * quiet
@@ -69,7 +63,7 @@ def test_the_noise_is_that_near_the_state():
 
 def test_no_path_goes_far_beyond_the_data():
     x = np.linspace(-1, 1, 400)[:, None]
-    law = regress(x, 3.0 * x, x, LINEAR_DRIFT)
+    law = regress(x, 3.0 * x, x, Drift(16, 4.0))
     end = law.run(np.array([[0.5]]), np.array([200]), np.random.default_rng(0))
     assert np.abs(end).max() <= 1.5 + 1e-9
 
@@ -80,41 +74,37 @@ def test_crps_is_that_of_the_scores():
     assert _crps(samples, truth) == pytest.approx(np.asarray(crps(samples, truth)), abs=1e-12)
 
 
-def test_a_start_that_runs_away_from_the_beat_is_left_for_one_that_does_not():
-    """More coordinates of a long window hold as much of each horizon by itself, but a drift in them is thin."""
+def test_a_window_that_holds_the_beat_forecasts_better_than_one_sample():
     y = pulses(120)
-    taken, gain = better_start(start(40, 4), [start(4)], [y])
-    assert taken.window == 4
-    assert gain > 0.1
+    alone, beat = free_runs([y], [(1, 4), (3, 10)])
+    gap, se = alone.behind(beat)
+    assert beat.error < alone.error and gap > 2 * se
+    assert gap == pytest.approx(np.log(alone.error / beat.error))
 
 
-def test_among_equals_the_fewest_coordinates_are_taken():
-    y = pulses(120)
-    taken, _ = better_start(start(40, 4), [start(4, 3), start(4, 2)], [y])
-    assert taken.dimension == 2
-
-
-def test_a_start_is_kept_unless_another_is_clearly_better():
-    y = autoregression(4_000)[:, None]
-    chosen = start(2, linear=True)
-    assert better_start(chosen, [start(2), start(8, linear=True)], [y]) == (chosen, 0.0)
-
-
-def test_too_little_data_keeps_the_start():
-    chosen = start(10)
-    assert better_start(chosen, [start(20)], [pulses(3)]) == (chosen, 0.0)
+def test_data_that_is_too_short_has_no_runs():
+    assert free_runs([pulses(3)], [(2, 10)]) == []
 
 
 def test_short_series_are_left_out_and_gaps_are_not_predicted():
     y = pulses(120)
     holed = y.copy()
     holed[1000:1003] = np.nan
-    taken, gain = better_start(start(40, 4), [start(4)], [holed, y[:20]])
-    assert taken.window == 4
-    assert np.isfinite(gain)
+    (run,) = free_runs([holed, y[:20]], [(3, 10)])
+    (whole,) = free_runs([y], [(3, 10)])
+    assert run.error == pytest.approx(whole.error, rel=0.6)
 
 
-def test_the_reason_says_what_running_freely_gained():
-    choice, again = (choose_start([pulses(200)]) for _ in range(2))
-    assert (choice.dimension, choice.window, choice.free_gain) == (again.dimension, again.window, again.free_gain)
-    assert ("runs freely" in choice.reason()) == (choice.free_gain > 0)
+def test_states_that_are_shaken_lead_back_to_where_the_data_went():
+    """On a circle in the plane nothing says what happens off it; regressed on shaken states, the drift leads back."""
+    angle = 0.2 * np.arange(3000)
+    rng = np.random.default_rng(0)
+    radius = 1.0 + 0.02 * rng.standard_normal(3001)
+    x = radius[:, None] * np.stack([np.cos(np.append(angle, 600.0)), np.sin(np.append(angle, 600.0))], axis=1)
+    off = np.array([[1.06, 0.0], [0.0, -1.06], [0.94, 0.0]])
+    away = []
+    for shake in (0.0, 3.0):
+        law = regress(x[:-1], x[1:], x[:-1], Drift(40, 1.0, shake))
+        phi, _ = _features(off, law.centres, law.scale)
+        away.append(np.abs(np.linalg.norm(off + phi @ law.w, axis=1) - 1.0).max())
+    assert away[1] < 0.03

@@ -1,4 +1,4 @@
-"""Starts that run freely: how well a drift, regressed in the coordinates of a start, forecasts what it has not seen.
+"""Drifts that run freely: how well a drift, regressed in coordinates of a window, forecasts what it has not seen.
 
 Notation   x: d coordinates of a window      phi(x): 1, x and squared exponentials about M centres [F]
            dx = phi(x) w + e: regressed increments      e: what is left, drawn near x      y = C x + c + r: what is seen
@@ -11,18 +11,16 @@ not where in the beat they are a little later, both differ by a factor of two (d
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.cluster.vq import kmeans2
 from scipy.spatial.distance import cdist
 
 from lamperti._typing import Float, Int
-from lamperti.data.coordinates import NEGLIGIBLE, Candidate, jackknife
+from lamperti.data.coordinates import jackknife
 from lamperti.data.delay import hankel
-from lamperti.data.predictive import horizons, newest_directions, predictive_directions, principal_directions
-
-Kind = Literal["components", "predictive", "newest"]
+from lamperti.data.predictive import horizons, newest_directions
 
 _FURTHEST = 100  # steps that are forecast, of series that are long enough
 _SHARE = 4  # series are so many times longer
@@ -32,7 +30,6 @@ _ROWS_KEPT = 40_000  # windows with what follows them, of all the data
 _RIDGE = 1e-7
 _NEAR = 8  # residuals at least from which the noise near a centre is drawn
 _SPARE = 0.25  # of the range of each coordinate, beyond which no path goes
-_SURELY = 2.0  # standard errors by which another start must be better
 
 
 class Drift(NamedTuple):
@@ -45,18 +42,15 @@ class Drift(NamedTuple):
     shake: float = 0.0
 
 
-TRAINED_DRIFT = Drift(64, 1.5)  # where training starts
 # Of a drift that stays as it is regressed. A path that runs freely is off the data by its own noise; regressed on the
 # data alone, nothing says what brings it back.
 FREE_DRIFT = Drift(128, 1.0, 0.5)
-LINEAR_DRIFT = Drift(0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class FreeRun:
     """Coordinates, and the CRPS of their forecasts by stretch of the data and horizon, in sds of the data."""
 
-    coordinates: Kind
     dimension: int
     window: int
     crps: Float[np.ndarray, "B G"]
@@ -85,30 +79,6 @@ def _left_out(crps: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " B"]:
     return np.array([_log_mean(np.delete(crps, i, 0)) for i in range(len(crps))])
 
 
-def better_start(
-    chosen: Candidate, others: Sequence[Candidate], arrays: Sequence[Float[np.ndarray, "_ P"]]
-) -> tuple[Candidate, float]:
-    """The start that was chosen, or the smallest among others that forecast clearly better when they run freely; and
-    the share by which the CRPS is lower."""
-    offered = [chosen, *others]
-    spans = _spans(arrays, max(one.window for one in offered))
-    if spans is None:
-        return chosen, 0.0
-    runs = [
-        _run_freely(
-            one.coordinates, one.dimension, one.window, LINEAR_DRIFT if one.linear else TRAINED_DRIFT, arrays, spans
-        )
-        for one in offered
-    ]
-    best = min(runs, key=lambda run: run.error)
-    gap, se = runs[0].behind(best)
-    if gap <= max(_SURELY * se, NEGLIGIBLE):
-        return chosen, 0.0
-    alike = [i for i, run in enumerate(runs) if _about_as_good(run, best)]
-    taken = min(alike, key=lambda i: (runs[i].dimension, runs[i].error))
-    return offered[taken], 1.0 - float(np.exp(-runs[0].behind(runs[taken])[0]))
-
-
 def free_runs(
     arrays: Sequence[Float[np.ndarray, "_ P"]], offered: Sequence[tuple[int, int]], *, n_folds: int = _N_FOLDS
 ) -> list[FreeRun]:
@@ -117,12 +87,7 @@ def free_runs(
     spans = _spans(arrays, max((window for _, window in offered), default=1))
     if spans is None:
         return []
-    return [_run_freely("newest", *one, FREE_DRIFT, arrays, spans, n_folds) for one in offered]
-
-
-def _about_as_good(run: FreeRun, best: FreeRun) -> bool:
-    gap, se = run.behind(best)
-    return gap <= max(se, NEGLIGIBLE)
+    return [_run_freely(*one, arrays, spans, n_folds) for one in offered]
 
 
 class _Spans(NamedTuple):
@@ -141,13 +106,11 @@ def _spans(arrays: Sequence[Float[np.ndarray, "_ P"]], window: int) -> _Spans | 
 
 
 def _run_freely(
-    kind: Kind,
     dimension: int,
     width: int,
-    drift: Drift,
     arrays: Sequence[Float[np.ndarray, "_ P"]],
     spans: _Spans,
-    n_folds: int = _N_FOLDS,
+    n_folds: int,
 ) -> FreeRun:
     window, ahead = spans
     rng = np.random.default_rng(0)  # the answer must not depend on a seed
@@ -164,20 +127,15 @@ def _run_freely(
         fit_to = apart[np.unique(np.linspace(0, len(apart) - 1, _MOST_ROWS).round().astype(int))]
         known, following = past[fit_to][:, -W:], later[fit_to]
         future = following.reshape(len(fit_to), -1, P)[:, ahead - 1].reshape(len(fit_to), -1)
-        if kind == "newest":
-            mean, B = newest_directions(known, future, dimension, P)
-        elif kind == "predictive":
-            mean, B = predictive_directions(known, future, dimension)
-        else:
-            mean, B = principal_directions(known, dimension)
+        mean, B = newest_directions(known, future, dimension, P)
         stepped = np.concatenate([known[:, P:], following[:, :P]], axis=1)
-        law = regress((known - mean) @ B.T, (stepped - mean) @ B.T, known[:, -P:], drift)
+        law = regress((known - mean) @ B.T, (stepped - mean) @ B.T, known[:, -P:], FREE_DRIFT)
         truth = later[origins].reshape(len(origins), -1, P)[:, ahead - 1]
         samples = law.run((past[origins][:, -W:] - mean) @ B.T, ahead, rng)
         scores.append(_crps(samples, truth))
     each = np.concatenate(scores).mean(axis=2)
     blocks = np.array_split(each, min(_N_BLOCKS, len(each)))
-    return FreeRun(kind, dimension, width, np.stack([block.mean(axis=0) for block in blocks]))
+    return FreeRun(dimension, width, np.stack([block.mean(axis=0) for block in blocks]))
 
 
 def _rows(
@@ -207,7 +165,6 @@ class RegressedLaw:
     w: Float[np.ndarray, "F d"]
     centres: Float[np.ndarray, "M d"]
     scale: float
-    linear: bool
     left: Float[np.ndarray, "n d"]
     """What the drift does not tell of the increments."""
     near: list[Float[np.ndarray, "n d"]]
@@ -225,7 +182,7 @@ class RegressedLaw:
         x = np.repeat(x, _N_PATHS, axis=0)
         found = []
         for step in range(1, int(ahead[-1]) + 1):
-            phi, nearest = _features(x, self.centres, self.scale, self.linear)
+            phi, nearest = _features(x, self.centres, self.scale)
             x = np.clip(x + phi @ self.w + self._noise(nearest, rng), self.low, self.high)
             if step in ahead:
                 y = _affine(x) @ self.seen
@@ -246,20 +203,19 @@ def regress(
 ) -> RegressedLaw:
     """A drift from states to what they are a step later, and the newest sample ``y`` from the states."""
     n, d = x.shape
-    linear = drift.centres == 0
     with warnings.catch_warnings():
         # A centre that attracts no point stays where it was.
         warnings.filterwarnings("ignore", message="One of the clusters is empty", category=UserWarning)
-        n_centres = max(min(drift.centres or TRAINED_DRIFT.centres, n // _NEAR), 1)
+        n_centres = max(min(drift.centres, n // _NEAR), 1)
         centres, _ = kmeans2(x, n_centres, minit="points", rng=np.random.default_rng(0))
     scale = drift.width * np.sqrt(d / 2)
-    phi, nearest = _features(x, centres, scale, linear)
+    phi, nearest = _features(x, centres, scale)
     w = _solve(phi, after - x)
     left = after - x - phi @ w
     if drift.shake:
         off = drift.shake * left[np.random.default_rng(0).permutation(n)]
         around = np.concatenate([x, x + off, x - off])
-        w = _solve(_features(around, centres, scale, linear)[0], np.concatenate([after] * 3) - around)
+        w = _solve(_features(around, centres, scale)[0], np.concatenate([after] * 3) - around)
         left = after - x - phi @ w
     near = [left[nearest == k] for k in range(len(centres))]
     seen = np.linalg.lstsq(_affine(x), y, rcond=None)[0]
@@ -268,7 +224,6 @@ def regress(
         w=w,
         centres=centres,
         scale=scale,
-        linear=linear,
         left=left,
         near=[one if len(one) >= _NEAR else left for one in near],
         low=x.min(axis=0) - spare,
@@ -289,13 +244,11 @@ def _affine(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d+1"]:
 
 
 def _features(
-    x: Float[np.ndarray, "n d"], centres: Float[np.ndarray, "M d"], scale: float, linear: bool
+    x: Float[np.ndarray, "n d"], centres: Float[np.ndarray, "M d"], scale: float
 ) -> tuple[Float[np.ndarray, "n F"], Int[np.ndarray, " n"]]:
     """Of the drift at each point, and the centre that is nearest."""
     distance = cdist(x, centres, "sqeuclidean")
     nearest = np.argmin(distance, axis=1)
-    if linear:
-        return _affine(x), nearest
     return np.concatenate([_affine(x), np.exp(-0.5 * distance / scale**2)], axis=1), nearest
 
 

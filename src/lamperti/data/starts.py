@@ -6,7 +6,7 @@ which needs no training: of so little data, training makes a deterministic trend
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,6 @@ from lamperti.data.autoregressive import Autoregression, behind, by_stretch, fit
 from lamperti.data.coordinates import KINDS, NEGLIGIBLE, Candidate, Coordinates, candidates, predict_futures
 from lamperti.data.delay import LONGEST_WINDOW, window_length
 from lamperti.data.dimensions import DimensionCurve
-from lamperti.data.free_running import better_start
 from lamperti.data.linear_law import LinearLaw, reduce
 from lamperti.data.regressed import DelayCoordinates, delay_coordinates, is_clean
 from lamperti.data.windows import Track
@@ -33,7 +32,6 @@ _USUAL_DIMENSION = 2  # where the data cannot tell
 _ALIKE = 0.01  # of the error, up to which the shorter window is taken
 _SHORTEST = 3
 _WINDOWS = 12  # that the data must hold: two make a window and what follows it, and there are folds
-_MORE = 2  # coordinates more, at most, for forecasts that run freely
 _WIDEST = 1_500  # samples times channels of a window
 # Samples below which a linear drift is not trained: noise of motion and of observation can hardly be told apart.
 _FEW = 5_000
@@ -57,9 +55,6 @@ class Choice:
     """Of a model with a regressed drift: dimension, CRPS of free-running forecasts and its standard error."""
     asked: bool = False
     """Whether the dimension was given, so that no other was compared."""
-    free_gain: float = 0.0
-    """Share by which the CRPS of free-running forecasts is lower than that of the start which single predictions are
-    for; zero where that one is taken."""
 
     @property
     def at_the_end(self) -> bool:
@@ -100,12 +95,6 @@ class Choice:
             if best.dimension == self.dimension
             else f"the fewest that predict held-out data about as well as the best ({best.dimension})"
         )
-        if self.free_gain:
-            why = (
-                f"of a window of {counted(self.window, 'sample')}, their forecasts of held-out data have a CRPS that "
-                f"is {self.free_gain:.0%} lower, when a drift runs freely, than those of the fewest that predict "
-                "single horizons as well"
-            )
         errors = ", ".join(f"{one.dimension}: {one.error:.3f} ± {one.se:.3f}" for one in self.curve)
         end = " More than were compared may be better." if self.at_the_end else ""
         end += " A linear drift predicts as well as any." if self.linear else ""
@@ -127,7 +116,7 @@ def choose_start(
 
     ``closed_form``: whether a model may be taken that needs no training (equal steps, nothing but the dimension was
     asked for). ``trending``: whether the data has no stationary law."""
-    choice, start, others = _to_train(arrays, dimension, window, coordinates)
+    choice, start = _to_train(arrays, dimension, window, coordinates)
     open_form = closed_form and arrays[0].shape[1] <= MOST_CHANNELS
     if open_form and (sum(map(len, arrays)) < _FEW or (trending and choice.linear)):
         fitted = fit_autoregression(arrays, level_free=None if trending else False)
@@ -139,7 +128,7 @@ def choose_start(
         found = delay_coordinates(arrays, dimension=dimension)
         if found is not None:
             return of_delays(found, asked=dimension is not None)
-    return _or_free(choice, start, others, arrays)
+    return choice
 
 
 def of_law(law: LinearLaw, *, asked: bool) -> Choice:
@@ -200,13 +189,12 @@ def _to_train(
     dimension: int | None,
     window: int | None,
     coordinates: Coordinates | None,
-) -> tuple[Choice, Candidate | None, list[Candidate]]:
-    """The best start for training, the predictions that speak for it, and all others; None where there is too little
-    data."""
+) -> tuple[Choice, Candidate | None]:
+    """The best start for training, and the predictions that speak for it; None where there is too little data."""
     usual = window_length(arrays)
     longest, total, n_channels = max(map(len, arrays)), sum(map(len, arrays)), arrays[0].shape[1]
-    offered = sorted({min(w, LONGEST_WINDOW) for w in (usual // 2, usual, 2 * usual, 4 * usual)})
-    windows = [w for w in offered if w >= _SHORTEST and 4 * w <= longest and _WINDOWS * w <= total]
+    offered = sorted({usual // 2, usual, 2 * usual, 4 * usual})
+    windows = [w for w in offered if _SHORTEST <= w <= LONGEST_WINDOW and 4 * w <= longest and _WINDOWS * w <= total]
     least = -(-(dimension or 1) // n_channels)  # samples, of which a window has as many components as asked for
     windows = [w for w in windows if w * n_channels <= _WIDEST and w >= least] or [max(usual, least)]
     windows = [window] if window else windows
@@ -217,7 +205,7 @@ def _to_train(
         dim = dimension or min(_USUAL_DIMENSION, (window or usual) * n_channels)
         # Of so little data nothing but a straight line can be learned.
         kind = coordinates or "components"
-        return Choice(dim, window or max(usual, least), kind, linear=True, asked=dimension is not None), None, []
+        return Choice(dim, window or max(usual, least), kind, linear=True, asked=dimension is not None), None
     best = min(found, key=lambda one: one.error)
     good = [one for one in found if not one.clearly_behind(best)]
     chosen = min(good, key=lambda one: (one.dimension, not one.linear, one.error))
@@ -227,17 +215,4 @@ def _to_train(
     by_dimension = {one.dimension: one for one in sorted(found, key=lambda one: -one.error)}
     curve = tuple(by_dimension[d] for d in sorted(by_dimension))
     taken = (chosen.dimension, chosen.window, chosen.coordinates, chosen.linear, curve)
-    return Choice(*taken, asked=dimension is not None), chosen, found
-
-
-def _or_free(
-    choice: Choice, chosen: Candidate, found: Sequence[Candidate], arrays: Sequence[Float[np.ndarray, "_ P"]]
-) -> Choice:
-    """The start, or one with another window, other coordinates or up to two more of them whose forecasts are clearly
-    better when its drift runs freely."""
-    near = range(chosen.dimension, chosen.dimension + _MORE + 1)
-    others = [one for one in found if not one.linear and one.dimension in near and one is not chosen]
-    better, gain = better_start(chosen, others, arrays)
-    return replace(
-        choice, dimension=better.dimension, window=better.window, coordinates=better.coordinates, free_gain=gain
-    )
+    return Choice(*taken, asked=dimension is not None), chosen

@@ -1,16 +1,13 @@
 """From standardised series and a configuration to a model that is ready to train, and how."""
 
 from collections.abc import Sequence
-from typing import Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lamperti._compile import compiled, to_jax
 from lamperti._errors import ConfigError, SeriesError
-from lamperti._params import positive
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.correlation import first_minimum_lag
@@ -30,18 +27,10 @@ from lamperti.data.starts import (
     start_of,
 )
 from lamperti.data.windows import Track, interpolate
-from lamperti.dynamics.initial import standard_initial
-from lamperti.dynamics.mean import LinearMean, zero_mean
-from lamperti.dynamics.sparse_gp import SparseGPDynamics
-from lamperti.emissions.linear_gaussian import EmissionMoments, LinearGaussian
-from lamperti.encoders import ConvGRU, HankelSkip, WindowMLP
-from lamperti.interfaces import AbstractEncoder, AbstractKernel, AbstractSmoother
-from lamperti.kernels import by_name, trainable
-from lamperti.math.normal_gamma import prior
-from lamperti.model import LatentSDE, ToldBy
-from lamperti.smoothers import Linearised, MomentMatching, Particle, SigmaPoint
+from lamperti.model import LatentSDE
 from lamperti.train import linear, regressed, start
 from lamperti.train.loop import Settings
+from lamperti.train.parts import make_encoder, make_kernels, make_smoother, skeleton, told_by
 from lamperti.train.schedule import Schedule
 from lamperti.train.step import LearningRates
 
@@ -204,11 +193,11 @@ def _assemble(
 ) -> LatentSDE:
     dim, window = Z.shape[1], config.window or 1
     return LatentSDE(
-        encoder=_encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key),
+        encoder=make_encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key),
         dynamics=start.start_dynamics(
             picture,
             Z,
-            _kernels(config, dim),
+            make_kernels(config, dim),
             share=share,
             linear_mean=config.linear_mean,
             diffusion_step=config.diffusion_step,
@@ -217,7 +206,7 @@ def _assemble(
         emission=start.start_emission(picture),
         initial=start.start_initial(picture),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-        told_by=_told_by(config),
+        told_by=told_by(config),
     )
 
 
@@ -243,12 +232,14 @@ def _settle(
 ) -> LatentSDE:
     dim, window = Z.shape[1], config.window or 1
     return LatentSDE(
-        encoder=linear.certain(_encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key)),
-        dynamics=linear.dynamics_of(law, picture, Z, _kernels(config, dim), share=share, jitter=config.jitter),
+        encoder=linear.certain(
+            make_encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key)
+        ),
+        dynamics=linear.dynamics_of(law, picture, Z, make_kernels(config, dim), share=share, jitter=config.jitter),
         emission=linear.emission_of(law, picture),
         initial=linear.initial_of(law),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-        told_by=_told_by(config),
+        told_by=told_by(config),
     )
 
 
@@ -270,26 +261,16 @@ def _assemble_regressed(
     config: ModelConfig, picture: start.LinearPicture, Z: Float[Array, "M D"], share: Scalar, *, key: PRNGKeyArray
 ) -> LatentSDE:
     dim, window = Z.shape[1], config.window or 1
-    encoder = _encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key)
+    encoder = make_encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key)
     return LatentSDE(
         encoder=linear.certain(encoder, regressed.ENCODER_SD),
         dynamics=regressed.dynamics_of(
-            picture, Z, _kernels(config, dim), share=share, jitter=config.jitter, key=jax.random.fold_in(key, 1)
+            picture, Z, make_kernels(config, dim), share=share, jitter=config.jitter, key=jax.random.fold_in(key, 1)
         ),
         emission=regressed.emission_of(picture),
         initial=start.start_initial(picture),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-        told_by=_told_by(config),
-    )
-
-
-def _told_by(config: ModelConfig) -> ToldBy:
-    return "window" if config.coordinates == REGRESSED else config.potentials
-
-
-def _kernels(config: ModelConfig, dim: int) -> tuple[AbstractKernel, ...]:
-    return tuple(
-        by_name(config.kernel or "se", dim, config.lengthscale) for _ in range(1 if config.shared_kernel else dim)
+        told_by=told_by(config),
     )
 
 
@@ -309,64 +290,3 @@ def settings_of(fit: FitConfig) -> Settings:
         schedule=Schedule(fit.natural_rate, fit.start_rate, fit.start_iterations),
         seed=fit.seed,
     )
-
-
-def skeleton(config: ModelConfig, n_channels: int) -> LatentSDE:
-    """A model with the parts and shapes that `build_model` gives, but no values: what a model file is read into."""
-    dim, window = config.latent_dim, config.window
-    if dim is None or window is None:
-        raise ConfigError("latent_dim and window must be chosen first; call choose(config, tracks).")
-    width, ones = window * n_channels, lambda: positive(jnp.ones(dim))
-
-    def parts() -> LatentSDE:
-        zeros = jnp.zeros
-        skip = HankelSkip(
-            zeros(width), zeros((config.n_components, width)), zeros((dim, config.n_components)), jnp.eye(dim), window
-        )
-        weak = prior(jnp.ones(dim), jnp.ones(dim), config.n_inducing)
-        moments = EmissionMoments(
-            zeros((n_channels, dim + 1, dim + 1)), zeros((n_channels, dim + 1)), zeros(n_channels)
-        )
-        return LatentSDE(
-            encoder=_encoder(config, skip, n_channels, key=jax.random.key(0)),
-            dynamics=SparseGPDynamics(
-                kernels=tuple(trainable(k) for k in _kernels(config, dim)),
-                amplitude=ones(),
-                Z=zeros((config.n_inducing, dim)),
-                mean=LinearMean(zeros((dim, dim)), zeros(dim)) if config.linear_mean else zero_mean(dim),
-                diffusion=ones(),
-                q=weak,
-                prior=weak,
-                jitter=jnp.asarray(config.jitter),
-                axes=jnp.eye(dim),
-                diffusion_step=config.diffusion_step,
-            ),
-            emission=LinearGaussian(zeros((n_channels, dim)), zeros(n_channels), jnp.ones(n_channels), moments),
-            initial=standard_initial(dim),
-            smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
-            told_by=_told_by(config),
-        )
-
-    return eqx.filter_eval_shape(parts)
-
-
-def _encoder(config: ModelConfig, skip: HankelSkip, n_channels: int, *, key: PRNGKeyArray) -> AbstractEncoder:
-    if config.encoder == "conv-gru":
-        return ConvGRU(skip, n_channels, lag=config.lag or 1, start_sd=config.encoder_sd, key=key)
-    return WindowMLP(skip, start_sd=config.encoder_sd, key=key)
-
-
-def make_smoother(
-    name: Literal["sigma-point", "linearised", "linearised-parallel", "moment-matching", "particle"],
-    *,
-    relinearise: int,
-    n_particles: int,
-) -> AbstractSmoother:
-    """The smoother by its name in the configuration."""
-    if name == "sigma-point":
-        return SigmaPoint()
-    if name == "moment-matching":
-        return MomentMatching()
-    if name == "particle":
-        return Particle(n_particles)
-    return Linearised("associative" if name == "linearised-parallel" else "sequential", relinearise)

@@ -18,7 +18,7 @@ from lamperti.train.fitted import Fitted
 from lamperti.train.forecast_fit import Scores, forecast_scores
 
 _FACTORS = 2.0 ** np.arange(-6, 2.5, 0.5)
-_ENOUGH = 16  # segments, from which on the data a model was fitted to can tell of its errors
+_ENOUGH = 6  # segments, from which on the data a model was fitted to can tell of its errors
 _PATHS = 64
 _NOTICED = 0.01  # of the CRPS
 

@@ -1,0 +1,105 @@
+"""Models that need no training, in place of one that was trained: taken where they forecast held-out data better."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lamperti._text import counted
+from lamperti.config import Config
+from lamperti.data.dimensions import DimensionCurve
+from lamperti.data.regressed import delay_coordinates
+from lamperti.data.starts import linear_law
+from lamperti.data.windows import Track, interpolate
+from lamperti.model import LatentSDE
+from lamperti.prepared import PreparedData
+from lamperti.train.bounded import bounded
+from lamperti.train.build import (
+    LINEAR_KERNEL,
+    closed_form_model,
+    linear_config,
+    regressed_config,
+    regressed_model,
+)
+from lamperti.train.compare import compare_forecasts
+from lamperti.train.loop import Progress
+from lamperti.train.noise_scale import rescale_noise
+
+_NOTICED = 0.02  # share of the CRPS by which another model must be better to be kept
+
+
+class Found(NamedTuple):
+    """A model with its configuration, and how its dimension was chosen."""
+
+    model: LatentSDE
+    config: Config
+    dimensions: DimensionCurve | None
+
+
+def or_regressed(walk: PreparedData, found: Found, progress: Progress | None) -> Found:
+    """The model that was found, or one with a regressed drift that forecasts held-out data clearly better."""
+    tell(progress, "comparing with a regressed drift")
+    coordinates = delay_coordinates([interpolate(track) for track in walk.training])
+    if coordinates is None:
+        return found
+    chosen = regressed_config(walk.config.model, coordinates.dimension, coordinates.window)
+    config = Config(chosen, walk.config.fit)
+    model = rescaled(walk, regressed_model(chosen, coordinates, walk.training, seed=walk.config.fit.seed))
+    kind = f"whose state is read off a window of {counted(coordinates.window, 'sample')}, with a regressed drift"
+    return _better(walk, found, model, config, coordinates.curve, kind, walk.held_out, progress)
+
+
+def or_linear(walk: PreparedData, found: Found, progress: Progress | None) -> Found:
+    """The model that was found, or a linear one in closed form that forecasts held-out data clearly better."""
+    tell(progress, "comparing with a linear model")
+    law = linear_law([interpolate(track) for track in walk.training], trending=walk.trending)
+    if law is None:
+        return found
+    config = Config(linear_config(walk.config.model, law), walk.config.fit)
+    linear = rescaled(walk, closed_form_model(config.model, law, walk.training, seed=walk.config.fit.seed))
+    # Two linear models have so few coefficients that the data they were fitted to can tell them apart as well.
+    both = found.config.model.kernel == LINEAR_KERNEL
+    judged = [*walk.held_out, *walk.training] if both else walk.held_out
+    kind = f"of a linear model, an autoregression on {counted(law.window, 'sample')}"
+    return _better(walk, found, linear, config, law.curve, kind, judged, progress)
+
+
+def _better(
+    walk: PreparedData,
+    found: Found,
+    other: LatentSDE,
+    config: Config,
+    curve: tuple[tuple[int, float, float], ...],
+    kind: str,
+    judged: Sequence[Track],
+    progress: Progress | None,
+) -> Found:
+    """The other model in place of the one that was found, if it forecasts clearly better; and why."""
+    models = (bounded_of(walk, found.model), bounded_of(walk, other))
+    gain = compare_forecasts(*models, judged, seed=walk.config.fit.seed)
+    if gain is None or not gain.clearly(_NOTICED):
+        return found
+    reason = (
+        f"{counted(other.latent_dim, 'latent coordinate')} {kind}: its forecasts of held-out data have a CRPS that is "
+        f"{gain.share:.0%} lower than those of the model of {counted(found.model.latent_dim, 'coordinate')} that was "
+        "found before."
+    )
+    tell(progress, reason, stays=True)
+    return Found(other, config, DimensionCurve(other.latent_dim, curve, reason))
+
+
+def rescaled(walk: PreparedData, model: LatentSDE) -> LatentSDE:
+    """A model in closed form with the noise that its forecasts of the training part ask for."""
+    near = bounded_of(walk, model)
+    scaled = rescale_noise(near, walk.to_forecast(model.encoder.lead), seed=walk.config.fit.seed)
+    return model if scaled is near else scaled
+
+
+def bounded_of(walk: PreparedData, model: LatentSDE) -> LatentSDE:
+    """The model that stays near its data, where the data has a law that stays."""
+    return bounded(model, walk.batch(model.encoder.lead)) if walk.config.model.bounded else model
+
+
+def tell(progress: Progress | None, stage: str, *, stays: bool = False) -> None:
+    tell = getattr(progress, "stage", None)
+    tell = getattr(progress, "tell", tell) if stays else tell
+    if callable(tell):
+        tell(stage)
