@@ -17,6 +17,7 @@ import pytest
 
 import fitted
 import lamperti as lp
+from lamperti.alternatives import tell
 from lamperti.cli import _app, main
 from lamperti.cli._run import write_run
 from lamperti.cli._source import Source, as_arguments, as_flags
@@ -24,7 +25,6 @@ from lamperti.cli._toml import to_toml
 from lamperti.data.options import ReadOptions
 from lamperti.data.series import DATES
 from lamperti.data.writing import write_csv
-from lamperti.fitting import _tell
 from lamperti.io import MODEL_NAME
 from lamperti.progress import ProgressLine, clock
 from lamperti.runs.commits import commit, committed
@@ -425,8 +425,8 @@ def test_info_of_a_training_that_was_cut_short_tells_that_its_noises_are_not_cal
 
 def test_what_comes_after_training_is_told(capsys):
     with ProgressLine() as progress:
-        _tell(progress, "calibrating")
-        _tell(print, "nothing that a plain function could say")
+        tell(progress, "calibrating")
+        tell(print, "nothing that a plain function could say")
     captured = capsys.readouterr()
     assert captured.err == "calibrating\n" and not captured.out
 
