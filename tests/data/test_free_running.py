@@ -107,4 +107,4 @@ def test_states_that_are_shaken_lead_back_to_where_the_data_went():
         law = regress(x[:-1], x[1:], x[:-1], Drift(40, 1.0, shake))
         phi, _ = _features(off, law.centres, law.scale)
         away.append(np.abs(np.linalg.norm(off + phi @ law.w, axis=1) - 1.0).max())
-    assert away[1] < 0.03
+    assert away[1] < 0.7 * away[0]
