@@ -37,10 +37,11 @@ class Found(NamedTuple):
 def or_regressed(walk: PreparedData, found: Found, progress: Progress | None) -> Found:
     """The model that was found, or one with a regressed drift that forecasts held-out data clearly better."""
     tell(progress, "comparing with a regressed drift")
-    coordinates = delay_coordinates([interpolate(track) for track in walk.training])
+    arrays = [interpolate(track) for track in walk.training]
+    coordinates = delay_coordinates(arrays)
     if coordinates is None:
         return found
-    chosen = regressed_config(walk.config.model, coordinates.dimension, coordinates.window)
+    chosen = regressed_config(walk.config.model, coordinates.delays, arrays)
     config = Config(chosen, walk.config.fit)
     model = rescaled(walk, regressed_model(chosen, coordinates, walk.training, seed=walk.config.fit.seed))
     kind = f"whose state is read off a window of {counted(coordinates.window, 'sample')}, with a regressed drift"

@@ -96,6 +96,13 @@ class ModelConfig(_Config):
         "level of the data may drop out (level-free), or the newest sample with functions of a window that add most to "
         "it, and a regressed drift of at least 128 inducing inputs (regressed); chosen by held-out data when left out",
     )
+    newest: int | None = Field(
+        default=None,
+        ge=1,
+        le=12,
+        description="of coordinates='regressed': samples at the end of the window that the state holds each by itself; "
+        "by forecasts of held-out data when left out",
+    )
     bounded: bool | None = Field(
         default=None,
         description="pull paths back that leave the region of the data; when left out, wherever the data has no trend",

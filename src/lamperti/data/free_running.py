@@ -22,14 +22,18 @@ from lamperti.data.coordinates import jackknife
 from lamperti.data.delay import hankel
 from lamperti.data.predictive import horizons, newest_directions
 
-_FURTHEST = 100  # steps that are forecast, of series that are long enough
+FURTHEST = 100  # steps that are forecast, of series that are long enough
 _SHARE = 4  # series are so many times longer
-_N_FOLDS, _N_ORIGINS, _N_PATHS, _N_BLOCKS = 3, 40, 32, 12
+_N_FOLDS, _N_ORIGINS, _N_PATHS, _N_BLOCKS = 3, 128, 8, 12
 _MOST_ROWS, _LEAST_ROWS = 6_000, 200
 _ROWS_KEPT = 40_000  # windows with what follows them, of all the data
 _RIDGE = 1e-7
 _NEAR = 8  # residuals at least from which the noise near a centre is drawn
+_ROWS_A_CENTRE, _LEAST_CENTRES, _MOST_CENTRES = 16, 128, 512
 _SPARE = 0.25  # of the range of each coordinate, beyond which no path goes
+
+
+SHAKE = 0.5  # of the noise of a step
 
 
 class Drift(NamedTuple):
@@ -42,17 +46,28 @@ class Drift(NamedTuple):
     shake: float = 0.0
 
 
-# Of a drift that stays as it is regressed. A path that runs freely is off the data by its own noise; regressed on the
-# data alone, nothing says what brings it back.
-FREE_DRIFT = Drift(128, 1.0, 0.5)
+def free_drift(n_rows: int) -> Drift:
+    """Of a drift that stays as it is regressed on so many rows.
+
+    A path that runs freely is off the data by its own noise; regressed on the data alone, nothing says what brings it
+    back, so that states are shaken."""
+    return Drift(int(np.clip(n_rows // _ROWS_A_CENTRE, _LEAST_CENTRES, _MOST_CENTRES)), 1.0, SHAKE)
+
+
+class Delays(NamedTuple):
+    """Which functions of the past make a state: so many in all, of a window of samples, of which the newest count
+    each by itself."""
+
+    dimension: int
+    window: int
+    newest: int = 1
 
 
 @dataclass(frozen=True, eq=False)
 class FreeRun:
     """Coordinates, and the CRPS of their forecasts by stretch of the data and horizon, in sds of the data."""
 
-    dimension: int
-    window: int
+    delays: Delays
     crps: Float[np.ndarray, "B G"]
 
     @property
@@ -80,14 +95,14 @@ def _left_out(crps: Float[np.ndarray, "B G"]) -> Float[np.ndarray, " B"]:
 
 
 def free_runs(
-    arrays: Sequence[Float[np.ndarray, "_ P"]], offered: Sequence[tuple[int, int]], *, n_folds: int = _N_FOLDS
+    arrays: Sequence[Float[np.ndarray, "_ P"]], offered: Sequence[Delays], *, n_folds: int = _N_FOLDS
 ) -> list[FreeRun]:
-    """How well regressed drifts forecast in coordinates that hold the newest sample (so many, of such a window); none
-    where the data is too short. ``n_folds``: how many of the three parts are forecast, each from the others."""
-    spans = _spans(arrays, max((window for _, window in offered), default=1))
+    """How well regressed drifts forecast in each of these coordinates; none where the data is too short. ``n_folds``:
+    how many of the three parts are forecast, each from the others."""
+    spans = _spans(arrays, max((one.window for one in offered), default=1))
     if spans is None:
         return []
-    return [_run_freely(*one, arrays, spans, n_folds) for one in offered]
+    return [_run_freely(one, arrays, spans, n_folds) for one in offered]
 
 
 class _Spans(NamedTuple):
@@ -100,14 +115,13 @@ class _Spans(NamedTuple):
 def _spans(arrays: Sequence[Float[np.ndarray, "_ P"]], window: int) -> _Spans | None:
     """None where the data is too short to forecast anything."""
     longest = max(map(len, arrays))
-    ahead = horizons(min(_FURTHEST, longest // _SHARE, longest - window - 1))
+    ahead = horizons(min(FURTHEST, longest // _SHARE, longest - window - 1))
     rows = sum(max(len(y) - window - int(ahead[-1]), 0) for y in arrays)
     return _Spans(window, ahead) if rows >= _LEAST_ROWS else None
 
 
 def _run_freely(
-    dimension: int,
-    width: int,
+    delays: Delays,
     arrays: Sequence[Float[np.ndarray, "_ P"]],
     spans: _Spans,
     n_folds: int,
@@ -116,7 +130,7 @@ def _run_freely(
     rng = np.random.default_rng(0)  # the answer must not depend on a seed
     past, later, begins = _rows(arrays, window, int(ahead[-1]))
     P = arrays[0].shape[1]
-    W = width * P
+    W = delays.window * P
     scores = []
     span = window + int(ahead[-1])
     for asked in np.array_split(np.arange(len(past)), _N_FOLDS)[-n_folds:]:
@@ -127,15 +141,15 @@ def _run_freely(
         fit_to = apart[np.unique(np.linspace(0, len(apart) - 1, _MOST_ROWS).round().astype(int))]
         known, following = past[fit_to][:, -W:], later[fit_to]
         future = following.reshape(len(fit_to), -1, P)[:, ahead - 1].reshape(len(fit_to), -1)
-        mean, B = newest_directions(known, future, dimension, P)
+        mean, B = newest_directions(known, future, delays.dimension, P, newest=delays.newest)
         stepped = np.concatenate([known[:, P:], following[:, :P]], axis=1)
-        law = regress((known - mean) @ B.T, (stepped - mean) @ B.T, known[:, -P:], FREE_DRIFT)
+        law = regress((known - mean) @ B.T, (stepped - mean) @ B.T, known[:, -P:], free_drift(len(known)))
         truth = later[origins].reshape(len(origins), -1, P)[:, ahead - 1]
         samples = law.run((past[origins][:, -W:] - mean) @ B.T, ahead, rng)
         scores.append(_crps(samples, truth))
     each = np.concatenate(scores).mean(axis=2)
     blocks = np.array_split(each, min(_N_BLOCKS, len(each)))
-    return FreeRun(dimension, width, np.stack([block.mean(axis=0) for block in blocks]))
+    return FreeRun(delays, np.stack([block.mean(axis=0) for block in blocks]))
 
 
 def _rows(
@@ -166,9 +180,10 @@ class RegressedLaw:
     centres: Float[np.ndarray, "M d"]
     scale: float
     left: Float[np.ndarray, "n d"]
-    """What the drift does not tell of the increments."""
-    near: list[Float[np.ndarray, "n d"]]
-    """The same, by the centre that is nearest."""
+    """What the drift does not tell of the increments, sorted by the centre that is nearest."""
+    first: Int[np.ndarray, " M"]
+    """Where the residuals of each centre begin."""
+    count: Int[np.ndarray, " M"]
     low: Float[np.ndarray, " d"]
     high: Float[np.ndarray, " d"]
     seen: Float[np.ndarray, "d+1 P"]
@@ -180,22 +195,18 @@ class RegressedLaw:
         """What is seen so many steps later, on some paths from each state."""
         n = len(x)
         x = np.repeat(x, _N_PATHS, axis=0)
-        found = []
+        wanted, found = set(ahead.tolist()), []
         for step in range(1, int(ahead[-1]) + 1):
             phi, nearest = _features(x, self.centres, self.scale)
             x = np.clip(x + phi @ self.w + self._noise(nearest, rng), self.low, self.high)
-            if step in ahead:
+            if step in wanted:
                 y = _affine(x) @ self.seen
                 found.append((y + self.unseen * rng.standard_normal(y.shape)).reshape(n, _N_PATHS, -1))
         return np.stack(found, axis=2)
 
     def _noise(self, nearest: Int[np.ndarray, " n"], rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
-        noise = np.empty((len(nearest), self.w.shape[1]))
-        draws = rng.random(len(nearest))
-        for k in np.unique(nearest):
-            here, left = np.flatnonzero(nearest == k), self.near[k]
-            noise[here] = left[(draws[here] * len(left)).astype(int)]
-        return noise
+        picked = (rng.random(len(nearest)) * self.count[nearest]).astype(int)
+        return self.left[self.first[nearest] + picked]
 
 
 def regress(
@@ -217,7 +228,10 @@ def regress(
         around = np.concatenate([x, x + off, x - off])
         w = _solve(_features(around, centres, scale)[0], np.concatenate([after] * 3) - around)
         left = after - x - phi @ w
-    near = [left[nearest == k] for k in range(len(centres))]
+    left = left[np.argsort(nearest, kind="stable")]
+    count = np.bincount(nearest, minlength=len(centres))
+    few = count < _NEAR  # so few say little; there all residuals are drawn from
+    first = np.where(few, 0, np.cumsum(count) - count)
     seen = np.linalg.lstsq(_affine(x), y, rcond=None)[0]
     spare = _SPARE * np.ptp(x, axis=0)
     return RegressedLaw(
@@ -225,7 +239,8 @@ def regress(
         centres=centres,
         scale=scale,
         left=left,
-        near=[one if len(one) >= _NEAR else left for one in near],
+        first=first,
+        count=np.where(few, n, count),
         low=x.min(axis=0) - spare,
         high=x.max(axis=0) + spare,
         seen=seen,

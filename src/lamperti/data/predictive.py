@@ -21,6 +21,7 @@ _N_HORIZONS = 12
 _MAX_ROWS = 20_000
 _RIDGE = 1e-4  # of the mean variance of a sample, as if a hundredth of its sd were noise
 _LEAST_ERROR = 1e-4  # of a sample's variance: nothing counts as predicted better
+_LEAST_SCORE = 1e-3  # of a direction beside the ridge: what varies less is rounding, and is not blown up
 
 
 def horizons(furthest: int) -> Int[np.ndarray, " F"]:
@@ -73,25 +74,48 @@ def predictive_directions(
     B = right[:n_directions] @ half
     newest = B[:, -1:]
     B = B * np.where(newest < 0, -1.0, 1.0)
-    return mean, B / np.maximum(np.sqrt(np.mean((p @ B.T) ** 2, axis=0)), np.finfo(float).tiny)[:, None]
+    return mean, B / np.maximum(np.sqrt(np.mean((p @ B.T) ** 2, axis=0)), _LEAST_SCORE)[:, None]
 
 
 def newest_directions(
-    past: Float[np.ndarray, "n V"], future: Float[np.ndarray, "n G"], n_directions: int, n_channels: int
+    past: Float[np.ndarray, "n V"],
+    future: Float[np.ndarray, "n G"],
+    n_directions: int,
+    n_channels: int,
+    *,
+    newest: int = 1,
 ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, "d V"]]:
-    """The same with the newest sample of each channel first, and then what predicts best of all that it does not tell:
-    windows and futures less their regression on the newest sample."""
+    """The same with the newest samples first, and then what the whole window tells beside them: the newest sample of
+    each channel, what the ``newest`` last ones hold beside it (their differences), and the functions of the window that
+    predict best what all of these do not. Scores have unit variance and are uncorrelated."""
     mean = past.mean(axis=0)
     p, f, P = past - mean, future - future.mean(axis=0), n_channels
     now = p[:, -P:]
     values, vectors = np.linalg.eigh(now.T @ now / len(p))
     values = np.maximum(values[::-1], LEAST_SD**2 * max(float(values[-1]), np.finfo(float).tiny))
-    newest = np.zeros((P, past.shape[1]))
-    newest[:, -P:] = (vectors[:, ::-1] / np.sqrt(values)).T
-    n_more = n_directions - P
-    if n_more <= 0 or past.shape[1] == P:
-        return mean, newest[:n_directions]
-    x = p @ newest.T
-    onto = x.T @ p / len(p)  # regression of the window on the newest sample [P, V]
-    _, B = predictive_directions(p - x @ onto, f - x @ (x.T @ f / len(p)), min(n_more, past.shape[1] - P))
-    return mean, np.concatenate([newest, B - B @ onto.T @ newest])
+    B = np.zeros((P, past.shape[1]))
+    B[:, -P:] = (vectors[:, ::-1] / np.sqrt(values)).T
+    B = B[:n_directions]
+    for samples, most in ((newest * P, newest * P), (past.shape[1], n_directions)):
+        n_more = min(most, n_directions, samples) - len(B)
+        if n_more > 0:
+            B = np.concatenate([B, _beside(B, p, f, samples, n_more)])
+    return mean, B
+
+
+def _beside(
+    B: Float[np.ndarray, "d V"],
+    p: Float[np.ndarray, "n V"],
+    f: Float[np.ndarray, "n G"],
+    samples: int,
+    n_more: int,
+) -> Float[np.ndarray, "e V"]:
+    """What the end of the window (so many of its columns) tells beside B p: directions of what a regression on B p
+    leaves of the windows that predict best what it leaves of the futures."""
+    x = p @ B.T
+    onto = np.linalg.lstsq(x.T @ x / len(p), x.T @ np.concatenate([p, f], axis=1) / len(p), rcond=None)[0]
+    of_window, of_future = onto[:, : p.shape[1]], onto[:, p.shape[1] :]
+    _, found = predictive_directions((p - x @ of_window)[:, -samples:], f - x @ of_future, n_more)
+    more = np.zeros((len(found), p.shape[1]))
+    more[:, -samples:] = found
+    return more - more @ of_window.T @ B

@@ -1,10 +1,12 @@
-"""Delay coordinates in which a regressed drift, left to run, forecasts best: the newest sample and what adds to it.
+"""Delay coordinates in which a regressed drift, left to run, forecasts best: the newest samples and what adds to them.
 
 Notation   w: a window of samples, the newest last [W*P]      x = B (w - mean): its d coordinates
            x' - x = f(x) + e: increments, regressed on functions of x      B is turned so that Cov(e) is diagonal
 
 Where recordings have little noise, the state is a function of the last few samples, and the drift a regression away.
-Which window and how many coordinates, forecasts of parts that the regression has not seen tell (`free_running`).
+Two scales of time are in most of them: the newest three or five samples, each for itself, say where a fast wave is, and
+a few functions of a long window where in a slow cycle. Which of them, of which window and how many coordinates,
+forecasts of parts that the regression has not seen tell (`free_running`).
 """
 
 from collections.abc import Sequence
@@ -14,57 +16,126 @@ import numpy as np
 
 from lamperti._typing import Float
 from lamperti.data.delay import LONGEST_WINDOW, hankel, window_length
-from lamperti.data.free_running import FREE_DRIFT, free_runs, regress
+from lamperti.data.free_running import FURTHEST, SHAKE, Delays, Drift, free_drift, free_runs, regress
 from lamperti.data.predictive import horizons, newest_directions, windows_and_futures
 
-MOST_DIMENSIONS = 6
-_LEAST_DIMENSIONS = 2
+_LEAST_DIMENSIONS, _MOST_MORE = 2, 3  # of one scale of time: at least, and at most beside the newest sample
+# Of two scales: newest samples, of which one channel has three at least, and functions of the window beside them.
+_NEWEST, _LEAST_NEWEST, _BESIDE = (2, 3, 5), 3, (2, 3, 5)
+MOST_DIMENSIONS = 10
 _SHORTEST = 3
+_LONG_WINDOWS = (64, 128, 256)
 _WINDOWS = 12  # that the data must hold
-_LOOKED_AT = 5  # of all that are compared by one part of the data, so many are by all of it
+_WORTH = 1.2  # times the least error of one part of the data, beyond which a dimension is not tried on the others
 _CLEAN = 0.4
 """Share of what one-step predictions leave that may be noise of the observations, below which there is no sign of it.
 White increments of the motion have .3 by themselves; with noise of a third of their variance it is .4."""
 _NOISE_DIMENSIONS, _NOISE_ROWS = 5, 8_000
+_NOISE_DRIFT = Drift(128, 1.0, SHAKE)
 _ALIKE = 0.01  # of the error, up to which fewer coordinates are taken
+_BEHIND = 0.05  # of the error, up to which coordinates are taken whose free runs stay near the data
+_SHAKES = (SHAKE, 2 * SHAKE, 4 * SHAKE)
+_TWICE, _NEAR = 2.0, 0.1  # of the distance of halves of the data, and sds
+_STARTS, _STEPS, _QUANTILES = 4, 2_000, 200
 
 
 @dataclass(frozen=True, eq=False)
 class DelayCoordinates:
     """Functions of a window that make a state, and the error by dimension of those that were compared."""
 
-    window: int
+    delays: Delays
     mean: Float[np.ndarray, " V"]
     B: Float[np.ndarray, "d V"]
     curve: tuple[tuple[int, float, float], ...]
     """Dimension, CRPS of free-running forecasts in sds of the data, and its standard error."""
+    shake: float
+    """By how much of a step's noise states are shaken for the drift to lead back to the data."""
+    stays: bool
+    """Whether paths that run freely then have the values of the data."""
+
+    @property
+    def window(self) -> int:
+        return self.delays.window
 
     @property
     def dimension(self) -> int:
-        return len(self.B)
+        return self.delays.dimension
 
 
 def delay_coordinates(
-    arrays: Sequence[Float[np.ndarray, "_ P"]], *, dimension: int | None = None, window: int | None = None
+    arrays: Sequence[Float[np.ndarray, "_ P"]],
+    *,
+    dimension: int | None = None,
+    window: int | None = None,
+    newest: int | None = None,
 ) -> DelayCoordinates | None:
     """The smallest number of coordinates, and the window, whose forecasts are about as good as the best; None where the
     data is too short to tell. What is given is kept."""
-    n_channels = arrays[0].shape[1]
-    windows = _windows(arrays, window)
-    offered = [(d, w) for w in windows for d in _dimensions(n_channels, dimension, w)]
-    first = free_runs(arrays, offered, n_folds=1)
+    first = free_runs(arrays, _offered(arrays, dimension, window, newest), n_folds=1)
     if not first:
         return None
-    leading = sorted(range(len(first)), key=lambda i: first[i].error)[:_LOOKED_AT]
-    runs = free_runs(arrays, [offered[i] for i in leading])
-    best = min(runs, key=lambda run: run.error)
-    alike = [run for run in runs if run.error <= (1 + _ALIKE) * best.error]
-    taken = min(alike, key=lambda run: (run.dimension, run.error))
-    mean, B = _directions(arrays, taken.window, taken.dimension)
-    by_dimension = {run.dimension: run for run in sorted([*first, *runs], key=lambda run: -run.error)}
-    by_dimension[taken.dimension] = taken
-    curve = tuple((d, by_dimension[d].error, by_dimension[d].se) for d in sorted(by_dimension))
-    return DelayCoordinates(taken.window, mean, B, curve)
+    leading = {run.delays.dimension: run for run in sorted(first, key=lambda run: -run.error)}
+    least = min(run.error for run in first)
+    runs = free_runs(arrays, [run.delays for run in leading.values() if run.error <= _WORTH * least])
+    runs = sorted(runs, key=lambda run: run.error)
+    alike = sorted(run.delays for run in runs if run.error <= (1 + _ALIKE) * runs[0].error)
+    others = [run.delays for run in runs if run.delays not in alike and run.error <= (1 + _BEHIND) * runs[0].error]
+    curve = tuple(sorted((run.delays.dimension, run.error, run.se) for run in runs))
+    # The fewest coordinates that forecast about as well as the best, unless their free runs leave the data and those of
+    # others that forecast little worse do not.
+    first_choice = coordinates_of(arrays, alike[0], curve)
+    if first_choice.stays:
+        return first_choice
+    tried = (coordinates_of(arrays, delays, curve) for delays in [*alike[1:], *others])
+    return next((found for found in tried if found.stays), first_choice)
+
+
+def coordinates_of(
+    arrays: Sequence[Float[np.ndarray, "_ P"]], delays: Delays, curve: tuple[tuple[int, float, float], ...] = ()
+) -> DelayCoordinates:
+    """Coordinates that were chosen before, of these data: turned to where the noise of the motion is diagonal."""
+    n_channels = arrays[0].shape[1]
+    dimension, window, newest = delays
+    long = [y for y in arrays if len(y) > window + 1]
+    furthest = min(window, FURTHEST, max(map(len, long)) - window)
+    past, future = windows_and_futures(long, window, horizons(furthest), np.random.default_rng(0))
+    mean, B = newest_directions(past, future, dimension, n_channels, newest=newest)
+    parts = [(hankel(y, window) - mean) @ B.T for y in long]
+    x, after = (np.concatenate([part[rows] for part in parts]) for rows in (slice(None, -1), slice(1, None)))
+    y = np.concatenate([one[window - 1 : -1] for one in long])
+    known = np.flatnonzero(np.isfinite(x).all(axis=1) & np.isfinite(after).all(axis=1))
+    known = known[np.unique(np.linspace(0, len(known) - 1, _NOISE_ROWS).round().astype(int))]
+    x, after, y = x[known], after[known], y[known]
+    left = regress(x, after, y, free_drift(len(x))).left
+    _, axes = np.linalg.eigh(np.cov(left.T).reshape(dimension, dimension))
+    return DelayCoordinates(delays, mean, axes.T[::-1] @ B, curve, *_shake(x, after, y))
+
+
+def _shake(
+    x: Float[np.ndarray, "n d"], after: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n P"]
+) -> tuple[float, bool]:
+    """The least shaking of states after which free runs have the values of the data: no further from them than the
+    halves of the data are from each other, twice; else that after which they are nearest, and that they are not near.
+
+    Less is more exact one step ahead. Of a clean signal, though, the data is a thin sheet in the state space, and
+    nothing but shaken states says what brings a path back to it."""
+    half = len(y) // 2
+    near = max(_TWICE * _apart(y[:half], y[half:]), _NEAR)
+    begin = x[np.linspace(0, len(x) - 1, _STARTS).astype(int)]
+    tried = []
+    for shake in _SHAKES:
+        law = regress(x, after, y, free_drift(len(x))._replace(shake=shake))
+        values = law.run(begin, np.arange(1, _STEPS + 1), np.random.default_rng(0))
+        tried.append((_apart(values.reshape(-1, y.shape[1]), y), shake))
+        if tried[-1][0] <= near:
+            return shake, True
+    return min(tried)[1], False
+
+
+def _apart(a: Float[np.ndarray, "n P"], b: Float[np.ndarray, "m P"]) -> float:
+    """How far the values of two samples are apart, in sds: the Wasserstein distance, averaged over channels."""
+    at = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    return float(np.abs(np.quantile(a, at, axis=0) - np.quantile(b, at, axis=0)).mean())
 
 
 def is_clean(arrays: Sequence[Float[np.ndarray, "_ P"]]) -> bool:
@@ -86,42 +157,34 @@ def is_clean(arrays: Sequence[Float[np.ndarray, "_ P"]]) -> bool:
     mean, B = newest_directions(past, future, dimension, n_channels)
     keep = np.sort(rng.permutation(len(past))[:_NOISE_ROWS])
     stepped = np.concatenate([past[keep][:, n_channels:], future[keep][:, :n_channels]], axis=1)
-    left = regress((past[keep] - mean) @ B.T, (stepped - mean) @ B.T, past[keep][:, -n_channels:], FREE_DRIFT).left
+    left = regress((past[keep] - mean) @ B.T, (stepped - mean) @ B.T, past[keep][:, -n_channels:], _NOISE_DRIFT).left
     unpredicted = left[:, :n_channels] @ np.linalg.inv(B[:n_channels, -n_channels:]).T
     thirds = np.concatenate([np.diff(y, 3, axis=0) for y in long])
     share = np.nanmedian(thirds**2, axis=0) / 20.0 / np.maximum(np.median(unpredicted**2, axis=0), np.finfo(float).tiny)
     return bool(np.mean(share) < _CLEAN)
 
 
-def _windows(arrays: Sequence[Float[np.ndarray, "_ P"]], window: int | None) -> list[int]:
-    if window:
-        return [window]
-    usual = window_length(arrays)
-    longest, total = max(map(len, arrays)), sum(map(len, arrays))
-    offered = sorted({min(max(w, _SHORTEST), LONGEST_WINDOW) for w in (usual // 2, usual, 2 * usual, 4 * usual)})
-    return [w for w in offered if 4 * w <= longest and _WINDOWS * w <= total] or [_SHORTEST]
-
-
-def _dimensions(n_channels: int, dimension: int | None, window: int) -> list[int]:
-    most = window * n_channels
-    if dimension:
-        return [dimension] if dimension <= most else []
-    return [d for d in range(max(_LEAST_DIMENSIONS, n_channels), max(MOST_DIMENSIONS, n_channels) + 1) if d <= most]
-
-
-def _directions(
-    arrays: Sequence[Float[np.ndarray, "_ P"]], window: int, dimension: int
-) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, "d V"]]:
-    """Of all the data, turned to where the noise of the motion is diagonal."""
+def _offered(
+    arrays: Sequence[Float[np.ndarray, "_ P"]], dimension: int | None, window: int | None, newest: int | None
+) -> list[Delays]:
+    """Coordinates of one scale of time and of two that such data can tell apart, with what is given."""
     n_channels = arrays[0].shape[1]
-    long = [y for y in arrays if len(y) > window + 1]
-    shortest = min(window, max(map(len, long)) - window)
-    past, future = windows_and_futures(long, window, horizons(shortest), np.random.default_rng(0))
-    mean, B = newest_directions(past, future, dimension, n_channels)
-    parts = [(hankel(y, window) - mean) @ B.T for y in long]
-    x, after = (np.concatenate([part[rows] for part in parts]) for rows in (slice(None, -1), slice(1, None)))
-    known = np.flatnonzero(np.isfinite(x).all(axis=1) & np.isfinite(after).all(axis=1))
-    known = known[np.unique(np.linspace(0, len(known) - 1, _NOISE_ROWS).round().astype(int))]
-    left = regress(x[known], after[known], x[known], FREE_DRIFT).left
-    _, axes = np.linalg.eigh(np.cov(left.T).reshape(dimension, dimension))
-    return mean, axes.T[::-1] @ B
+    longest, total = max(map(len, arrays)), sum(map(len, arrays))
+    usual = min(window_length(arrays), LONGEST_WINDOW)
+    short = sorted({min(max(w, _SHORTEST), LONGEST_WINDOW) for w in (usual // 2, usual, 2 * usual)})
+    held = lambda windows: [w for w in windows if 4 * w <= longest and _WINDOWS * w <= total]  # noqa: E731
+    ends = held(_LONG_WINDOWS)
+    one = [
+        Delays(d, w)
+        for w in ([window] if window else held(short) or [_SHORTEST])
+        for d in ([dimension] if dimension else range(max(_LEAST_DIMENSIONS, n_channels), n_channels + _MOST_MORE + 1))
+    ]
+    two = [
+        Delays(d, w, s)
+        for w in ([window] if window else sorted({*ends[:1], *ends[-1:]}))
+        for s in ([newest] if newest else _NEWEST)
+        for d in ([dimension] if dimension else [s * n_channels + more for more in _BESIDE])
+        if _LEAST_NEWEST <= s * n_channels < d <= max(MOST_DIMENSIONS, dimension or 0) and 1 < s < w
+    ]
+    offered = [*(one if newest in (None, 1) else []), *two]
+    return [delays for delays in offered if delays.dimension <= delays.window * n_channels]

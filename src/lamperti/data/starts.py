@@ -17,6 +17,7 @@ from lamperti.data.autoregressive import Autoregression, behind, by_stretch, fit
 from lamperti.data.coordinates import KINDS, NEGLIGIBLE, Candidate, Coordinates, candidates, predict_futures
 from lamperti.data.delay import LONGEST_WINDOW, window_length
 from lamperti.data.dimensions import DimensionCurve
+from lamperti.data.free_running import Delays
 from lamperti.data.linear_law import LinearLaw, reduce
 from lamperti.data.regressed import DelayCoordinates, delay_coordinates, is_clean
 from lamperti.data.windows import Track
@@ -53,8 +54,15 @@ class Choice:
     """Of a linear model in closed form: dimension, error and standard error."""
     free_curve: tuple[tuple[int, float, float], ...] = ()
     """Of a model with a regressed drift: dimension, CRPS of free-running forecasts and its standard error."""
+    newest: int = 1
+    """Of a model with a regressed drift: samples at the end of the window that the state holds each by itself."""
     asked: bool = False
     """Whether the dimension was given, so that no other was compared."""
+
+    @property
+    def delays(self) -> Delays:
+        """Of a model with a regressed drift."""
+        return Delays(self.dimension, self.window, self.newest)
 
     @property
     def at_the_end(self) -> bool:
@@ -78,10 +86,11 @@ class Choice:
             )
         if self.coordinates == REGRESSED:
             errors = ", ".join(f"{d}: {error:.3f} ± {se:.3f}" for d, error, se in self.free_curve)
+            held = f", the {self.newest} newest samples and what predicts best" if self.newest > 1 else ""
             return (
-                f"{many} of a window of {counted(self.window, 'sample')}, with a regressed drift: the samples show no "
-                "sign of observation noise, so that a window tells the state, and no training is needed. CRPS of "
-                f"free-running forecasts in sds of the data by dimension, ± standard error: {errors}."
+                f"{many}{held} of a window of {counted(self.window, 'sample')}, with a regressed drift: the samples "
+                "show no sign of observation noise, so that a window tells the state, and no training is needed. CRPS "
+                f"of free-running forecasts in sds of the data by dimension, ± standard error: {errors}."
             )
         if not self.curve:
             return f"{many} and a linear drift: the data is too short to compare with others."
@@ -138,7 +147,9 @@ def of_law(law: LinearLaw, *, asked: bool) -> Choice:
 
 def of_delays(found: DelayCoordinates, *, asked: bool) -> Choice:
     """The choice of a model with a regressed drift."""
-    return Choice(found.dimension, found.window, REGRESSED, free_curve=found.curve, asked=asked)
+    return Choice(
+        found.dimension, found.window, REGRESSED, free_curve=found.curve, newest=found.delays.newest, asked=asked
+    )
 
 
 def equal_steps(tracks: Sequence[Track]) -> bool:

@@ -11,9 +11,9 @@ from lamperti._errors import ConfigError, SeriesError
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.correlation import first_minimum_lag
-from lamperti.data.free_running import FREE_DRIFT
+from lamperti.data.free_running import Delays, free_drift
 from lamperti.data.linear_law import LinearLaw
-from lamperti.data.regressed import DelayCoordinates, delay_coordinates
+from lamperti.data.regressed import DelayCoordinates, coordinates_of, delay_coordinates
 from lamperti.data.starts import (
     CLOSED_FORM,
     MOST_CHANNELS,
@@ -53,7 +53,7 @@ def choose(config: ModelConfig, tracks: Sequence[Track], *, trending: bool = Fal
         choice = _closed_form(config, arrays)
     elif config.coordinates == "regressed":
         choice = _regressed(config, arrays)
-        return regressed_config(config.model_copy(update={"lag": lag}), choice.dimension, choice.window), choice
+        return regressed_config(config.model_copy(update={"lag": lag}), choice.delays, arrays), choice
     else:
         choice = choose_start(
             arrays,
@@ -64,7 +64,7 @@ def choose(config: ModelConfig, tracks: Sequence[Track], *, trending: bool = Fal
             trending=trending,
         )
         if choice.coordinates == REGRESSED:
-            return regressed_config(config.model_copy(update={"lag": lag}), choice.dimension, choice.window), choice
+            return regressed_config(config.model_copy(update={"lag": lag}), choice.delays, arrays), choice
     n_components = min(max(config.n_components, choice.dimension), choice.window * n_channels)
     if choice.coordinates in CLOSED_FORM:
         n_components = choice.dimension
@@ -122,7 +122,7 @@ def _regressed(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) 
 
 
 def _coordinates(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> DelayCoordinates:
-    found = delay_coordinates(arrays, dimension=config.latent_dim, window=config.window)
+    found = delay_coordinates(arrays, dimension=config.latent_dim, window=config.window, newest=config.newest)
     if found is None:
         raise SeriesError(
             f"the data is too short for coordinates='regressed' (longest series: {max(map(len, arrays))} samples). Use "
@@ -131,16 +131,18 @@ def _coordinates(config: ModelConfig, arrays: Sequence[Float[np.ndarray, "_ P"]]
     return found
 
 
-def regressed_config(config: ModelConfig, dim: int, window: int) -> ModelConfig:
-    """The configuration of a model with a regressed drift in coordinates of a window."""
+def regressed_config(config: ModelConfig, delays: Delays, arrays: Sequence[Float[np.ndarray, "_ P"]]) -> ModelConfig:
+    """The configuration of a model with a regressed drift in coordinates of a window of these data."""
+    drift = free_drift(min(sum(map(len, arrays)), regressed.MAX_POINTS))
     chosen = {
-        "latent_dim": dim,
-        "window": window,
+        "latent_dim": delays.dimension,
+        "window": delays.window,
+        "newest": delays.newest,
         "coordinates": REGRESSED,
         "kernel": "se",
-        "n_components": dim,
-        "n_inducing": max(config.n_inducing, FREE_DRIFT.centres),
-        "lengthscale": FREE_DRIFT.width * float(np.sqrt(dim / 2)),
+        "n_components": delays.dimension,
+        "n_inducing": max(config.n_inducing, drift.centres),
+        "lengthscale": drift.width * float(np.sqrt(delays.dimension / 2)),
     }
     return config.model_copy(update=chosen)
 
@@ -168,7 +170,9 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     if config.coordinates == "autoregressive" or config.coordinates == "level-free":
         return closed_form_model(config, _law(config, [interpolate(t) for t in tracks]), tracks, seed=seed)
     if config.coordinates == "regressed":
-        return regressed_model(config, _coordinates(config, [interpolate(t) for t in tracks]), tracks, seed=seed)
+        delays = Delays(dim, window, config.newest or 1)
+        found = coordinates_of([interpolate(t) for t in tracks], delays)
+        return regressed_model(config, found, tracks, seed=seed)
     picture = start.linear_picture(
         tracks,
         dim=dim,
@@ -252,20 +256,37 @@ def regressed_model(
     Z = start.inducing_inputs(picture.x, config.n_inducing, "kmeans", rng)
     share = sum(len(t.dt) for t in tracks) / len(picture.x)
     return _assemble_regressed(
-        config, jax.tree.map(to_jax, picture), to_jax(Z), jnp.asarray(share), key=jax.random.key(seed)
+        config,
+        jax.tree.map(to_jax, picture),
+        to_jax(Z),
+        jnp.asarray(share),
+        jnp.asarray(coordinates.shake),
+        key=jax.random.key(seed),
     )
 
 
 @compiled
 def _assemble_regressed(
-    config: ModelConfig, picture: start.LinearPicture, Z: Float[Array, "M D"], share: Scalar, *, key: PRNGKeyArray
+    config: ModelConfig,
+    picture: start.LinearPicture,
+    Z: Float[Array, "M D"],
+    share: Scalar,
+    shake: Scalar,
+    *,
+    key: PRNGKeyArray,
 ) -> LatentSDE:
     dim, window = Z.shape[1], config.window or 1
     encoder = make_encoder(config, start.start_skip(picture, dim, window), picture.y.shape[1], key=key)
     return LatentSDE(
         encoder=linear.certain(encoder, regressed.ENCODER_SD),
         dynamics=regressed.dynamics_of(
-            picture, Z, make_kernels(config, dim), share=share, jitter=config.jitter, key=jax.random.fold_in(key, 1)
+            picture,
+            Z,
+            make_kernels(config, dim),
+            share=share,
+            jitter=config.jitter,
+            shake=shake,
+            key=jax.random.fold_in(key, 1),
         ),
         emission=regressed.emission_of(picture),
         initial=start.start_initial(picture),

@@ -17,7 +17,6 @@ import numpy as np
 from lamperti._params import positive
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.data.delay import hankel
-from lamperti.data.free_running import FREE_DRIFT
 from lamperti.data.regressed import DelayCoordinates
 from lamperti.data.windows import Track, interpolate
 from lamperti.dynamics.noise_field import FURTHEST
@@ -28,7 +27,7 @@ from lamperti.kernels import trainable
 from lamperti.math.normal_gamma import posterior, prior
 from lamperti.train.start import LinearPicture, regress_mean, roughness
 
-_MAX_POINTS = 20_000
+MAX_POINTS = 20_000
 _PRIOR_SHAPE = 0.5  # half a pseudo-observation
 _LEAST_VARIANCE = 1e-8
 _ROUNDS = 30  # of scoring, which settles in about ten
@@ -46,8 +45,8 @@ def picture_of(coordinates: DelayCoordinates, tracks: Sequence[Track], rng: np.r
             rows = slice(window - 1, -1)
             parts.append((x[:-1], np.diff(x, axis=0), track.dt[window - 1 :], y[rows], track.mask[rows]))
     x, dx, dt, y, mask = (np.concatenate(a) for a in zip(*parts, strict=True))
-    if len(x) > _MAX_POINTS:
-        keep = np.sort(rng.choice(len(x), _MAX_POINTS, replace=False))
+    if len(x) > MAX_POINTS:
+        keep = np.sort(rng.choice(len(x), MAX_POINTS, replace=False))
         x, dx, dt, y, mask = x[keep], dx[keep], dt[keep], y[keep], mask[keep]
     return LinearPicture(coordinates.mean, coordinates.B, x, dx, dt, y, mask, roughness(tracks))
 
@@ -59,7 +58,7 @@ def dynamics_of(
     *,
     share: Scalar,
     jitter: float,
-    shake: float = FREE_DRIFT.shake,
+    shake: Scalar | float,
     key: PRNGKeyArray,
 ) -> SparseGPDynamics:
     """The posterior of the drift after these increments, and noise that depends on the state as what is left does.
