@@ -16,14 +16,14 @@ import numpy as np
 from lamperti._errors import ConfigError, RunError, TrainingError
 from lamperti._numbers import as_seed
 from lamperti._runtime import refuse_fork
-from lamperti.alternatives import Found, bounded_of, or_linear, or_regressed, rescaled, tell
+from lamperti.alternatives import Found, bounded_of, or_linear, or_regressed, rescaled, tell, that_stays
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import warn_of_concerns
 from lamperti.data.reading import read
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import as_series_list, check_for_training
-from lamperti.data.starts import UNTRAINED
+from lamperti.data.starts import REGRESSED, UNTRAINED
 from lamperti.data.stationarity import assess
 from lamperti.data.training_data import record_split
 from lamperti.data.windows import Batch
@@ -36,6 +36,7 @@ from lamperti.runs.folder import RunFolder, new_run, unfinished_run
 from lamperti.train.build import (
     build_model,
     choose,
+    coordinates_asked,
     skeleton,
 )
 from lamperti.train.calibrate import calibrate
@@ -136,6 +137,8 @@ def resume(path: str | os.PathLike, data: Any = None, *, progress: Showing = Non
 
 
 def _start(walk: PreparedData) -> LatentSDE:
+    if walk.config.model.coordinates == REGRESSED:
+        return that_stays(walk, walk.config.model, coordinates_asked(walk.config.model, walk.training))
     return build_model(walk.config.model, walk.training, seed=walk.config.fit.seed)
 
 

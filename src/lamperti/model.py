@@ -60,9 +60,11 @@ class LatentSDE(eqx.Module):
         before. The encoder at every state would tell of the same noise many times, because its windows overlap."""
         encoding = self.encoder(segment.y, segment.mask, segment.dt)
         guess = encoding.potentials
-        if self.told_by in ("encoder", "window"):
+        if self.told_by == "encoder":
             return encoding, guess
         part = segment.chain_part(self.encoder.lead)
+        if self.told_by == "window":  # the newest sample is part of the state: filled in, it would be taken as seen
+            return encoding, guess.masked(jnp.all(part.mask, axis=1))
         if self.told_by == "emission":
             guess = guess.masked(jnp.arange(len(part.y)) == 0)
         return encoding, guess * self.emission.potentials(part.y, part.mask)

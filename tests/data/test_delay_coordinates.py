@@ -5,9 +5,9 @@ import pytest
 
 import lamperti as lp
 from lamperti.data.delay import hankel
-from lamperti.data.free_running import FREE_DRIFT, regress
+from lamperti.data.free_running import Delays, free_drift, regress
 from lamperti.data.predictive import newest_directions
-from lamperti.data.regressed import delay_coordinates, is_clean
+from lamperti.data.regressed import coordinates_of, delay_coordinates, is_clean
 
 
 def channels(n=4000, n_channels=1, seed=0):
@@ -50,13 +50,45 @@ def test_as_many_directions_as_channels_are_the_newest_sample_alone():
     assert B.shape == (2, 12) and np.all(B[:, :9] == 0.0)
 
 
+@pytest.mark.parametrize("n_channels", [1, 2])
+def test_the_newest_samples_are_held_whole_and_the_window_beside_them(n_channels):
+    h = hankel(channels(n_channels=n_channels), 24)
+    past, future = h[:, : 20 * n_channels], h[:, 20 * n_channels :]
+    mean, B = newest_directions(past, future, 3 * n_channels + 2, n_channels, newest=3)
+    assert np.all(B[: 3 * n_channels, : -3 * n_channels] == 0.0)
+    assert np.all(np.abs(B[3 * n_channels :, : -3 * n_channels]).max(axis=1) > 0.0)
+    x = (past - mean) @ B.T
+    np.testing.assert_allclose(x.T @ x / len(x), np.eye(3 * n_channels + 2), atol=0.02)
+    # whatever the three newest samples are, the first coordinates tell them
+    newest = past[:, -3 * n_channels :] - mean[-3 * n_channels :]
+    first = x[:, : 3 * n_channels]
+    left = newest - first @ np.linalg.lstsq(first, newest, rcond=None)[0]
+    assert np.abs(left).max() < 1e-8 * np.abs(newest).max()
+
+
+def test_what_is_only_rounding_is_not_blown_up():
+    """Five samples of a slow sine lie in a plane, but for rounding."""
+    t = np.arange(4000)
+    h = hankel(np.sin(0.01 * t)[:, None], 12)
+    _, B = newest_directions(h[:, :10], h[:, 10:], 5, 1, newest=5)
+    assert np.abs(h[:, :10] @ B.T).max() < 1e3 and np.abs(B).max() < 1e7
+
+
+def test_what_is_given_is_kept_and_found_again():
+    y = lorenz(0.0)
+    found = delay_coordinates(y, dimension=5, window=16, newest=3)
+    assert found is not None and found.delays == Delays(5, 16, 3)
+    again = coordinates_of(y, found.delays)
+    np.testing.assert_array_equal(again.B, found.B)
+
+
 def test_the_noise_is_diagonal_in_the_coordinates_that_are_found():
     y = [one[:, :] for one in lorenz(0.0)]
     found = delay_coordinates(y, dimension=3, window=8)
     assert found is not None and (found.dimension, found.window) == (3, 8)
     parts = [(hankel(one, 8) - found.mean) @ found.B.T for one in y]
     x, after = np.concatenate([p[:-1] for p in parts]), np.concatenate([p[1:] for p in parts])
-    cov = np.cov(regress(x, after, x, FREE_DRIFT).left.T)
+    cov = np.cov(regress(x, after, x, free_drift(len(x))).left.T)
     # Centres are those of turned states and so a little different.
     off = np.abs(cov - np.diag(np.diag(cov))) / np.sqrt(np.outer(np.diag(cov), np.diag(cov)))
     assert off.max() < 0.3

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from lamperti.data.free_running import Drift, _crps, _features, free_runs, regress
+import lamperti as lp
+from lamperti.data.free_running import Delays, Drift, _crps, _features, free_drift, free_runs, regress
 from lamperti.evaluation.scores import crps
 
 PHI, SD = np.array([1.6, -0.8]), 0.5  # y[t+1] = 1.6 y[t] - 0.8 y[t-1] + noise
@@ -76,22 +77,22 @@ def test_crps_is_that_of_the_scores():
 
 def test_a_window_that_holds_the_beat_forecasts_better_than_one_sample():
     y = pulses(120)
-    alone, beat = free_runs([y], [(1, 4), (3, 10)])
+    alone, beat = free_runs([y], [Delays(1, 4), Delays(3, 10)])
     gap, se = alone.behind(beat)
     assert beat.error < alone.error and gap > 2 * se
     assert gap == pytest.approx(np.log(alone.error / beat.error))
 
 
 def test_data_that_is_too_short_has_no_runs():
-    assert free_runs([pulses(3)], [(2, 10)]) == []
+    assert free_runs([pulses(3)], [Delays(2, 10)]) == []
 
 
 def test_short_series_are_left_out_and_gaps_are_not_predicted():
     y = pulses(120)
     holed = y.copy()
     holed[1000:1003] = np.nan
-    (run,) = free_runs([holed, y[:20]], [(3, 10)])
-    (whole,) = free_runs([y], [(3, 10)])
+    (run,) = free_runs([holed, y[:20]], [Delays(3, 10)])
+    (whole,) = free_runs([y], [Delays(3, 10)])
     assert run.error == pytest.approx(whole.error, rel=0.6)
 
 
@@ -108,3 +109,27 @@ def test_states_that_are_shaken_lead_back_to_where_the_data_went():
         phi, _ = _features(off, law.centres, law.scale)
         away.append(np.abs(np.linalg.norm(off + phi @ law.w, axis=1) - 1.0).max())
     assert away[1] < 0.7 * away[0]
+
+
+def test_two_scales_of_time_forecast_bursts_that_one_of_them_does_not():
+    """Spikes that follow each other fast, in bursts that come slowly: three samples are within a spike, and a few
+    functions of a long window within a burst."""
+    (series,) = lp.systems.beta_cell(n_series=1, n_samples=24_000, dt=10.0, seed=0).series
+    y = (series.values - series.values.mean()) / series.values.std()
+    short, long, both = free_runs([y], [Delays(4, 16), Delays(4, 64), Delays(5, 256, 3)])
+    for one in (short, long):
+        gap, se = both.behind(one)
+        assert gap < -0.1 and gap < -2 * se
+
+
+def test_centres_grow_with_the_data_and_not_beyond_bounds():
+    assert [free_drift(n).centres for n in (10, 4_000, 10**6)] == [128, 250, 512]
+
+
+def test_noise_where_few_states_went_is_that_of_all():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(0, 0.1, 990), [5.0]])[:, None]
+    law = regress(x, x + 0.1 * rng.standard_normal(x.shape), x, Drift(16, 4.0))
+    alone = int(np.argmax(law.centres[:, 0]))
+    assert (law.first[alone], law.count[alone]) == (0, len(x))
+    assert np.all(law.count >= 8) and np.all(law.first + law.count <= len(x))

@@ -9,17 +9,18 @@ import pytest
 from scipy.optimize import minimize
 
 import lamperti as lp
+from lamperti import alternatives
 from lamperti._params import realise
 from lamperti.data.bridging import tracks
 from lamperti.data.scaling import Scaler
 from lamperti.kernels import SquaredExponential
-from lamperti.train.regressed import dynamics_of, noise_field
+from lamperti.train.regressed import _between, dynamics_of, noise_field
 from lamperti.train.start import LinearPicture
 
 REGRESSED = lp.ModelConfig(coordinates="regressed", latent_dim=2, window=6)
 
 
-STILL = {"shake": 0.0, "key": jax.random.key(0)}
+STILL = {"shake": 0.0, "between": 0.0, "key": jax.random.key(0)}
 
 
 def oscillation(n=3000, seed=0):
@@ -32,6 +33,15 @@ def result():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lp.LampertiWarning)
         return lp.fit(oscillation(), model=REGRESSED, progress=False)
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """A state of two scales of time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lp.LampertiWarning)
+        asked = lp.ModelConfig(coordinates="regressed", latent_dim=5, window=64, newest=3)
+        return lp.fit(oscillation(), model=asked, progress=False)
 
 
 def test_the_noise_field_is_at_the_maximum_of_its_posterior():
@@ -109,6 +119,57 @@ def test_a_gap_widens_the_states(result):
     assert sd[212] > 20 * sd[100]
 
 
+def test_a_gap_widens_the_states_of_a_long_window(wide):
+    """Most of a window of 64 is seen in a gap of 20, but not the newest sample."""
+    series = oscillation(400, seed=5)
+    mask = np.ones((400, 1), bool)
+    mask[200:220] = False
+    states = lp.embed(wide, lp.Series(np.where(mask, series.values, np.nan), times=series.times, missing="nan"))
+    sd = np.sqrt(states.cov[:, 0, 0])
+    assert sd[215] > 20 * sd[150] and sd[222] == pytest.approx(sd[150], rel=0.5)
+
+
+def test_two_scales_are_chosen_kept_and_told(wide):
+    config = wide.config.model
+    assert (config.latent_dim, config.window, config.newest) == (5, 64, 3)
+    assert config.n_inducing == 187  # one for sixteen samples
+    assert "the 3 newest samples and what predicts best of a window of 64 samples" in wide.dimensions.reason
+
+
+def test_places_where_no_data_was_lead_to_the_nearest_inducing_input():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 4000)
+    x = jnp.asarray(3.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1))
+    Z = x[:200]
+    kernel = SquaredExponential([1.0, 1.0], 1.0)
+    p, back, alone = (np.asarray(a) for a in _between(x, Z, kernel, key=jax.random.key(0)))
+    distance = np.linalg.norm(p[:, None] - np.asarray(Z), axis=2)
+    nearest = np.asarray(Z)[distance.argmin(axis=1)]
+    np.testing.assert_allclose(back, 0.3 * (nearest - p), atol=1e-12)
+    np.testing.assert_array_equal(alone, distance.min(axis=1) > np.sqrt(-2 * np.log(0.88)))
+    assert np.linalg.norm(p, axis=1).max() > 4.0  # a little beyond the data as well
+    assert 0.5 < alone.mean() < 1.0
+
+
+def test_the_drift_is_shaken_as_much_as_free_runs_need(monkeypatch):
+    """Told that free runs are far from the data until states are shaken by a whole step's noise, that is taken."""
+    series = oscillation(800)
+    shakes = []
+    build = alternatives.regressed_model
+
+    def counted(*args, shake, **rest):
+        shakes.append(shake)
+        return build(*args, shake=shake, **rest)
+
+    monkeypatch.setattr(alternatives, "regressed_model", counted)
+    far = iter([0.0, 5.0, 0.01])  # of the halves of the data, and of each model
+    monkeypatch.setattr(alternatives, "_apart", lambda a, b: next(far))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lp.LampertiWarning)
+        lp.fit(series, model=REGRESSED, progress=False)
+    assert shakes == [0.5, 1.0]
+
+
 def test_forecasts_follow_the_oscillation_and_say_how_surely(result):
     series = oscillation(1500, seed=7)
     errors, held = [], []
@@ -123,11 +184,12 @@ def test_forecasts_follow_the_oscillation_and_say_how_surely(result):
 
 
 def test_free_runs_have_the_range_and_the_pace_of_the_data(result):
-    runs = lp.simulate(result, n_steps=3000, n_paths=2, seed=1).samples[:, :, 0]
+    runs = lp.simulate(result, n_steps=3000, n_paths=8, seed=1).samples[:, :, 0]
     real = oscillation().values[:, 0]
-    assert runs.std() == pytest.approx(real.std(), rel=0.15)
+    # of each path, for one that is caught outside the data is lost among eight
+    assert runs.std(axis=1) == pytest.approx(np.full(8, real.std()), rel=0.15)
     crossings = [np.sum((one[:-1] < 0) & (one[1:] >= 0)) for one in (*runs, real)]
-    assert np.mean(crossings[:2]) == pytest.approx(crossings[2], rel=0.15)
+    assert np.mean(crossings[:8]) == pytest.approx(crossings[8], rel=0.15)
 
 
 def test_it_is_saved_loaded_and_resumed_as_it_is(result, tmp_path):

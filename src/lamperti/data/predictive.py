@@ -21,7 +21,7 @@ _N_HORIZONS = 12
 _MAX_ROWS = 20_000
 _RIDGE = 1e-4  # of the mean variance of a sample, as if a hundredth of its sd were noise
 _LEAST_ERROR = 1e-4  # of a sample's variance: nothing counts as predicted better
-_LEAST_SCORE = 1e-3  # of a direction beside the ridge: what varies less is rounding, and is not blown up
+_ROUNDING = 1e-5  # of the sd of a sample: what varies less beside other directions is not blown up
 
 
 def horizons(furthest: int) -> Int[np.ndarray, " F"]:
@@ -74,7 +74,7 @@ def predictive_directions(
     B = right[:n_directions] @ half
     newest = B[:, -1:]
     B = B * np.where(newest < 0, -1.0, 1.0)
-    return mean, B / np.maximum(np.sqrt(np.mean((p @ B.T) ** 2, axis=0)), _LEAST_SCORE)[:, None]
+    return mean, B / np.maximum(np.sqrt(np.mean((p @ B.T) ** 2, axis=0)), np.finfo(float).tiny)[:, None]
 
 
 def newest_directions(
@@ -116,6 +116,8 @@ def _beside(
     onto = np.linalg.lstsq(x.T @ x / len(p), x.T @ np.concatenate([p, f], axis=1) / len(p), rcond=None)[0]
     of_window, of_future = onto[:, : p.shape[1]], onto[:, p.shape[1] :]
     _, found = predictive_directions((p - x @ of_window)[:, -samples:], f - x @ of_future, n_more)
+    most = 1.0 / max(_ROUNDING * float(p.std()), np.finfo(float).tiny)
+    found = found * np.minimum(1.0, most / np.linalg.norm(found, axis=1))[:, None]
     more = np.zeros((len(found), p.shape[1]))
     more[:, -samples:] = found
     return more - more @ of_window.T @ B

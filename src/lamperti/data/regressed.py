@@ -33,10 +33,6 @@ White increments of the motion have .3 by themselves; with noise of a third of t
 _NOISE_DIMENSIONS, _NOISE_ROWS = 5, 8_000
 _NOISE_DRIFT = Drift(128, 1.0, SHAKE)
 _ALIKE = 0.01  # of the error, up to which fewer coordinates are taken
-_BEHIND = 0.05  # of the error, up to which coordinates are taken whose free runs stay near the data
-_SHAKES = (SHAKE, 2 * SHAKE, 4 * SHAKE)
-_TWICE, _NEAR = 2.0, 0.1  # of the distance of halves of the data, and sds
-_STARTS, _STEPS, _QUANTILES = 4, 2_000, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +44,6 @@ class DelayCoordinates:
     B: Float[np.ndarray, "d V"]
     curve: tuple[tuple[int, float, float], ...]
     """Dimension, CRPS of free-running forecasts in sds of the data, and its standard error."""
-    shake: float
-    """By how much of a step's noise states are shaken for the drift to lead back to the data."""
-    stays: bool
-    """Whether paths that run freely then have the values of the data."""
 
     @property
     def window(self) -> int:
@@ -77,17 +69,10 @@ def delay_coordinates(
     leading = {run.delays.dimension: run for run in sorted(first, key=lambda run: -run.error)}
     least = min(run.error for run in first)
     runs = free_runs(arrays, [run.delays for run in leading.values() if run.error <= _WORTH * least])
-    runs = sorted(runs, key=lambda run: run.error)
-    alike = sorted(run.delays for run in runs if run.error <= (1 + _ALIKE) * runs[0].error)
-    others = [run.delays for run in runs if run.delays not in alike and run.error <= (1 + _BEHIND) * runs[0].error]
+    least = min(run.error for run in runs)
+    alike = [run.delays for run in runs if run.error <= (1 + _ALIKE) * least]
     curve = tuple(sorted((run.delays.dimension, run.error, run.se) for run in runs))
-    # The fewest coordinates that forecast about as well as the best, unless their free runs leave the data and those of
-    # others that forecast little worse do not.
-    first_choice = coordinates_of(arrays, alike[0], curve)
-    if first_choice.stays:
-        return first_choice
-    tried = (coordinates_of(arrays, delays, curve) for delays in [*alike[1:], *others])
-    return next((found for found in tried if found.stays), first_choice)
+    return coordinates_of(arrays, min(alike), curve)
 
 
 def coordinates_of(
@@ -102,40 +87,11 @@ def coordinates_of(
     mean, B = newest_directions(past, future, dimension, n_channels, newest=newest)
     parts = [(hankel(y, window) - mean) @ B.T for y in long]
     x, after = (np.concatenate([part[rows] for part in parts]) for rows in (slice(None, -1), slice(1, None)))
-    y = np.concatenate([one[window - 1 : -1] for one in long])
     known = np.flatnonzero(np.isfinite(x).all(axis=1) & np.isfinite(after).all(axis=1))
     known = known[np.unique(np.linspace(0, len(known) - 1, _NOISE_ROWS).round().astype(int))]
-    x, after, y = x[known], after[known], y[known]
-    left = regress(x, after, y, free_drift(len(x))).left
+    left = regress(x[known], after[known], x[known], free_drift(len(known))).left
     _, axes = np.linalg.eigh(np.cov(left.T).reshape(dimension, dimension))
-    return DelayCoordinates(delays, mean, axes.T[::-1] @ B, curve, *_shake(x, after, y))
-
-
-def _shake(
-    x: Float[np.ndarray, "n d"], after: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n P"]
-) -> tuple[float, bool]:
-    """The least shaking of states after which free runs have the values of the data: no further from them than the
-    halves of the data are from each other, twice; else that after which they are nearest, and that they are not near.
-
-    Less is more exact one step ahead. Of a clean signal, though, the data is a thin sheet in the state space, and
-    nothing but shaken states says what brings a path back to it."""
-    half = len(y) // 2
-    near = max(_TWICE * _apart(y[:half], y[half:]), _NEAR)
-    begin = x[np.linspace(0, len(x) - 1, _STARTS).astype(int)]
-    tried = []
-    for shake in _SHAKES:
-        law = regress(x, after, y, free_drift(len(x))._replace(shake=shake))
-        values = law.run(begin, np.arange(1, _STEPS + 1), np.random.default_rng(0))
-        tried.append((_apart(values.reshape(-1, y.shape[1]), y), shake))
-        if tried[-1][0] <= near:
-            return shake, True
-    return min(tried)[1], False
-
-
-def _apart(a: Float[np.ndarray, "n P"], b: Float[np.ndarray, "m P"]) -> float:
-    """How far the values of two samples are apart, in sds: the Wasserstein distance, averaged over channels."""
-    at = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    return float(np.abs(np.quantile(a, at, axis=0) - np.quantile(b, at, axis=0)).mean())
+    return DelayCoordinates(delays, mean, axes.T[::-1] @ B, curve)
 
 
 def is_clean(arrays: Sequence[Float[np.ndarray, "_ P"]]) -> bool:

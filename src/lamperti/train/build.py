@@ -11,7 +11,7 @@ from lamperti._errors import ConfigError, SeriesError
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.correlation import first_minimum_lag
-from lamperti.data.free_running import Delays, free_drift
+from lamperti.data.free_running import SHAKE, Delays, free_drift
 from lamperti.data.linear_law import LinearLaw
 from lamperti.data.regressed import DelayCoordinates, coordinates_of, delay_coordinates
 from lamperti.data.starts import (
@@ -147,6 +147,13 @@ def regressed_config(config: ModelConfig, delays: Delays, arrays: Sequence[Float
     return config.model_copy(update=chosen)
 
 
+def coordinates_asked(config: ModelConfig, tracks: Sequence[Track]) -> DelayCoordinates:
+    """Of a configuration of that kind, which has been through `choose`, for these data."""
+    assert config.latent_dim is not None and config.window is not None
+    delays = Delays(config.latent_dim, config.window, config.newest or 1)
+    return coordinates_of([interpolate(t) for t in tracks], delays)
+
+
 def linear_config(config: ModelConfig, law: LinearLaw) -> ModelConfig:
     """The configuration of a model with this linear law in place of what would be trained."""
     chosen = {
@@ -170,9 +177,7 @@ def build_model(config: ModelConfig, tracks: Sequence[Track], *, seed: int) -> L
     if config.coordinates == "autoregressive" or config.coordinates == "level-free":
         return closed_form_model(config, _law(config, [interpolate(t) for t in tracks]), tracks, seed=seed)
     if config.coordinates == "regressed":
-        delays = Delays(dim, window, config.newest or 1)
-        found = coordinates_of([interpolate(t) for t in tracks], delays)
-        return regressed_model(config, found, tracks, seed=seed)
+        return regressed_model(config, coordinates_asked(config, tracks), tracks, seed=seed)
     picture = start.linear_picture(
         tracks,
         dim=dim,
@@ -248,9 +253,9 @@ def _settle(
 
 
 def regressed_model(
-    config: ModelConfig, coordinates: DelayCoordinates, tracks: Sequence[Track], *, seed: int
+    config: ModelConfig, coordinates: DelayCoordinates, tracks: Sequence[Track], *, seed: int, shake: float = SHAKE
 ) -> LatentSDE:
-    """A model whose state is read off a window, with the drift that a regression gives."""
+    """A model whose state is read off a window, with the drift that a regression gives on shaken states."""
     rng = np.random.default_rng(seed)
     picture = regressed.picture_of(coordinates, tracks, rng)
     Z = start.inducing_inputs(picture.x, config.n_inducing, "kmeans", rng)
@@ -260,7 +265,7 @@ def regressed_model(
         jax.tree.map(to_jax, picture),
         to_jax(Z),
         jnp.asarray(share),
-        jnp.asarray(coordinates.shake),
+        jnp.asarray(shake),
         key=jax.random.key(seed),
     )
 

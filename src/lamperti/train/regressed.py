@@ -2,7 +2,8 @@
 
 Notation   x = B (w - mean): the state, by the window that ends with the newest sample (`data.regressed`)
            e = dx - dt f(x): what the regressed drift leaves of the increments
-           the drift is regressed on x and on x +- shake e, with what came next unchanged (docs/adr/0032)
+           the drift is regressed on x and on x +- shake e, with what came next unchanged (docs/adr/0032), and a
+           little on places that no state is near, from where it leads to the nearest inducing input (docs/adr/0033)
            log Var(e_i) = log g_i + s_i(x), s_i(x) = phi(x) a_i, a ~ N(0, 1), phi the drift's whitened features
 Equations  docs/theory.md (1)-(6), (29), (32)
 """
@@ -32,6 +33,8 @@ _PRIOR_SHAPE = 0.5  # half a pseudo-observation
 _LEAST_VARIANCE = 1e-8
 _ROUNDS = 30  # of scoring, which settles in about ten
 _LONGEST_STEP = 2.0  # of s in a round
+_BEYOND, _BACK = 1.6, 0.3  # of the way from one state to another, and of the way back in a step
+_ALONE, WEIGHT_BETWEEN = 0.88, 0.03  # kernel to the nearest inducing input: half a lengthscale; of a row of data
 ENCODER_SD = 1e-3  # a window is the state
 
 
@@ -59,12 +62,14 @@ def dynamics_of(
     share: Scalar,
     jitter: float,
     shake: Scalar | float,
+    between: float = WEIGHT_BETWEEN,
     key: PRNGKeyArray,
 ) -> SparseGPDynamics:
     """The posterior of the drift after these increments, and noise that depends on the state as what is left does.
 
     ``share``: transitions of all the data for each point of the picture. ``shake``: by how many sds of the noise of a
-    step states are moved, to either side, for the drift to lead from there to where the data went."""
+    step states are moved, to either side, for the drift to lead from there to where the data went. ``between``: weight
+    of places where no data was, beside a state of the data."""
     x, dx, dt = (jnp.asarray(a) for a in (picture.x, picture.dx, picture.dt))
     dim = x.shape[1]
     mean = regress_mean(x, dx, dt)
@@ -85,11 +90,15 @@ def dynamics_of(
             axes=jnp.eye(dim),
         )
 
+    key_off, key_between = jax.random.split(key)
+    places, back, alone = _between(x, Z, kernels[0], key=key_between)
+
     def after_data(g: Float[Array, " D"], off: Float[Array, "n D"]) -> SparseGPDynamics:
         d = assembled(g)
-        around, increments = jnp.concatenate([x, x + off, x - off]), jnp.concatenate([dx, dx - off, dx + off])
-        weight = jnp.full(3 * len(x), share / 3)
-        q = posterior(d.prior, d.condition().path_terms(around, increments, jnp.tile(dt, 3), weight)[1])
+        around = jnp.concatenate([x, x + off, x - off, places])
+        increments = jnp.concatenate([dx, dx - off, dx + off, back])
+        weight = share * jnp.concatenate([jnp.full(3 * len(x), 1 / 3), between * alone])
+        q = posterior(d.prior, d.condition().path_terms(around, increments, jnp.tile(dt, 4), weight)[1])
         return eqx.tree_at(lambda d: d.q, d, q)
 
     g = jnp.maximum(jnp.mean(residual**2 / dt[:, None], axis=0), _LEAST_VARIANCE)
@@ -97,7 +106,7 @@ def dynamics_of(
     for _ in range(2):  # the noise decides how much of the prior is left, and the drift how much noise
         left = _left(after_data(g, off), x, dx, dt)
         g = jnp.maximum(jnp.mean(left**2, axis=0), _LEAST_VARIANCE)
-    off = shake * jax.random.permutation(key, left)
+    off = shake * jax.random.permutation(key_off, left)
     d = after_data(g, off)
     g = jnp.maximum(jnp.mean(_left(d, x, dx, dt) ** 2, axis=0), _LEAST_VARIANCE)
     d = after_data(g, off)
@@ -118,6 +127,19 @@ def dynamics_of(
         ),
         is_leaf=lambda leaf: leaf is None,
     )
+
+
+def _between(
+    x: Float[Array, "n D"], Z: Float[Array, "M D"], kernel: AbstractKernel, *, key: PRNGKeyArray
+) -> tuple[Float[Array, "n D"], Float[Array, "n D"], Float[Array, " n"]]:
+    """Places between states, and a little beyond, with increments that lead to the nearest inducing input; and which of
+    them are so far from all of these that no data says what happens there."""
+    key_pair, key_share = jax.random.split(key)
+    share = _BEYOND * jax.random.uniform(key_share, (len(x), 1))
+    p = x + share * (jax.random.permutation(key_pair, x) - x)
+    gram = kernel.gram(p, Z)
+    nearest = Z[jnp.argmax(gram, axis=1)]
+    return p, _BACK * (nearest - p), (jnp.max(gram, axis=1) < _ALONE).astype(float)
 
 
 def _rescaled(d: SparseGPDynamics, factor: Float[Array, " D"]) -> tuple[Array, Array]:
