@@ -14,9 +14,10 @@ from lamperti.data.starts import UNTRAINED
 from lamperti.data.stationarity import assess
 from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.model import Segment
-from lamperti.train.build import choose, leaves_form_open, settings_of
+from lamperti.train.build import choose, leaves_form_open
 from lamperti.train.forecast_fit import segment_length
 from lamperti.train.loop import Settings, as_segment
+from lamperti.train.settings import settings_of
 
 VALIDATION_SEGMENTS = 32
 CALIBRATION_SAMPLES = 24_000

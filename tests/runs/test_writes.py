@@ -21,7 +21,8 @@ from lamperti.train.loop import train
 def position():
     """Where a short training stood."""
     from lamperti.data import Scaler, Track, segment
-    from lamperti.train.build import build_model, choose, settings_of
+    from lamperti.train.build import build_model, choose
+    from lamperti.train.settings import settings_of
 
     series = fitted.data().series
     scaler = Scaler.from_series(series)
@@ -87,8 +88,8 @@ def test_a_history_that_cannot_be_written_does_not_hide_why_training_failed(posi
 
 
 def test_a_position_of_a_version_without_axes_is_taken_up(position):
-    from lamperti.train.build import settings_of
     from lamperti.train.position import restore
+    from lamperti.train.settings import settings_of
     from lamperti.train.step import make_optimiser
 
     arrays, content = position.export()

@@ -14,10 +14,11 @@ from tests.fitted import FIT, MODEL, data, result
 import lamperti as lp
 from lamperti._compile import PROGRAMS
 from lamperti.data import Scaler, Track, segment
-from lamperti.train.build import build_model, choose, settings_of
+from lamperti.train.build import build_model, choose
 from lamperti.train.gauge import change_coordinates, gauge_transform
 from lamperti.train.loop import as_segment, train
 from lamperti.train.schedule import Schedule
+from lamperti.train.settings import settings_of
 from lamperti.train.start import inducing_inputs
 from lamperti.train.step import LearningRates, make_optimiser, make_step, masked_spans, start_state
 

@@ -9,7 +9,7 @@ import numpy as np
 from lamperti._compile import compiled, to_jax
 from lamperti._errors import ConfigError, SeriesError
 from lamperti._typing import Array, Float, PRNGKeyArray, Scalar
-from lamperti.config import FitConfig, ModelConfig
+from lamperti.config import ModelConfig
 from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.free_running import SHAKE, Delays, free_drift
 from lamperti.data.linear_law import LinearLaw
@@ -29,10 +29,7 @@ from lamperti.data.starts import (
 from lamperti.data.windows import Track, interpolate
 from lamperti.model import LatentSDE
 from lamperti.train import linear, regressed, start
-from lamperti.train.loop import Settings
 from lamperti.train.parts import make_encoder, make_kernels, make_smoother, skeleton, told_by
-from lamperti.train.schedule import Schedule
-from lamperti.train.step import LearningRates
 
 LINEAR_KERNEL = "linear+constant"
 
@@ -297,22 +294,4 @@ def _assemble_regressed(
         initial=start.start_initial(picture),
         smoother=make_smoother(config.smoother, relinearise=config.relinearise, n_particles=config.n_particles),
         told_by=told_by(config),
-    )
-
-
-def settings_of(fit: FitConfig) -> Settings:
-    """The plain numbers of a configuration."""
-    return Settings(
-        max_iterations=fit.max_iterations,
-        max_seconds=np.inf if fit.max_minutes is None else 60.0 * fit.max_minutes,
-        batch_size=fit.batch_size,
-        n_samples=fit.n_samples,
-        span_rate=fit.span_rate,
-        follow=fit.encoder_follow,
-        gauge_at=fit.gauge_at,
-        validate_every=fit.validate_every,
-        patience=fit.patience,
-        rates=LearningRates(fit.learning_rate, fit.kernel_rate, fit.diffusion_rate),
-        schedule=Schedule(fit.natural_rate, fit.start_rate, fit.start_iterations),
-        seed=fit.seed,
     )
