@@ -45,6 +45,7 @@ class Source:
         decimal: mark of decimals, or one of point, comma
         thousands: mark between thousands, or one of point, comma, space
         header: whether the first row names the columns, for a row of numbers that may be either
+        skip: lines at the start of the file that are no part of the table
         encoding: of the text, as latin-1
         time_format: of dates that are not ISO, as "%d/%m/%Y %H:%M"
         timezone: of dates without an offset, as Europe/Madrid
@@ -71,6 +72,7 @@ class Source:
     decimal: str | None = None
     thousands: str | None = None
     header: bool | None = None
+    skip: int = 0
     encoding: str | None = None
     time_format: str | None = None
     timezone: str | None = None

@@ -21,6 +21,7 @@ _ONLY: dict[str, tuple[tuple[str, ...], str]] = {
     "decimal": _TEXT,
     "thousands": _TEXT,
     "header": _TEXT,
+    "skip": _TEXT,
     "encoding": _TEXT,
     "axes": (("npy", "npz", "array"), "bare arrays"),
     "array": (("npz",), "NPZ files"),

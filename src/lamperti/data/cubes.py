@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from lamperti._errors import SeriesError
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
 from lamperti.data.table import Table
+from lamperti.data.time_names import TIME_COLUMNS
 
 _MAX_CHANNELS = 256
 

@@ -12,8 +12,9 @@ from lamperti._errors import DependencyError, SeriesError
 from lamperti.data._checks import as_names
 from lamperti.data.from_pandas import pandas_table
 from lamperti.data.index import without_index
-from lamperti.data.options import COUNTING_COLUMNS, TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
 from lamperti.data.table import Table, with_holes
+from lamperti.data.time_names import COUNTING_COLUMNS, is_time_name
 
 
 def narwhals_table(data: Any, options: ReadOptions) -> Table:
@@ -86,8 +87,8 @@ def _computed(frame: nw.DataFrame | nw.LazyFrame, index: str | None, options: Re
         names = frame.collect_schema().names()
         asked = (*(options.columns or ()), options.time, options.id, *options.codes)
         if options.columns is not None and options.channel is None and {*asked, None} <= {*names, None}:
-            times = (*TIME_COLUMNS, *COUNTING_COLUMNS)
-            frame = frame.select([name for name in names if name in (*asked, *times, index)])
+            known = (*asked, *COUNTING_COLUMNS, index)
+            frame = frame.select([name for name in names if name in known or is_time_name(name)])
         return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     except ImportError as error:
         raise DependencyError(f"this table needs another library to be computed ({error}). Install it.") from None

@@ -9,8 +9,9 @@ from lamperti._errors import SeriesError
 from lamperti.data._checks import as_names
 from lamperti.data.cells import labels
 from lamperti.data.index import gives_way, index_times
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
 from lamperti.data.table import Table, with_holes
+from lamperti.data.time_names import TIME_COLUMNS
 
 
 def pandas_table(data: pd.Series | pd.DataFrame, options: ReadOptions) -> Table:

@@ -9,8 +9,9 @@ from lamperti.data.cubes import Variable, cube_table, is_asked_for, wanted_varia
 from lamperti.data.formats.cf import decoded_values, why_left_out
 from lamperti.data.formats.cf_time import dates_of_cftime, is_cftime, why_no_dates
 from lamperti.data.formats.decoding import Decoded, Packing
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
 from lamperti.data.table import Table
+from lamperti.data.time_names import TIME_COLUMNS
 
 _PACKING = ("scale_factor", "add_offset", "_Unsigned")
 

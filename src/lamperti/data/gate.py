@@ -14,9 +14,10 @@ from lamperti._typing import Bool, Float
 from lamperti.data._checks import as_finite, as_names, as_units, check_increase
 from lamperti.data.cells import coded, labels, numbers, times
 from lamperti.data.mending import Samples, drop_constant, in_order, split_at_gaps
-from lamperti.data.options import COUNTING_COLUMNS, TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
 from lamperti.data.series import DATES, Series
 from lamperti.data.table import Table
+from lamperti.data.time_names import COUNTING_COLUMNS, is_time_name, unit_in_name
 
 
 class Clock(NamedTuple):
@@ -78,14 +79,14 @@ def read_clock(table: Table, options: ReadOptions) -> Clock:
         counting = None if column else _counting_time(table, options)
         if counting is not None:
             note = f"column {counting!r} increases in equal steps and was taken for the times; columns= may list it"
-            unit = options.time_unit or table.units.get(counting, "")
+            unit = options.time_unit or table.units.get(counting, "") or unit_in_name(counting)
             return Clock(counting, table.columns[counting].astype(float), unit, (note,))
         if column is None:
             _check_dated(options, "there are no times here")
             return Clock(None, None, options.time_unit)
         cells = table.columns[column]
     zone = None if column in table.utc else options.timezone
-    unit = options.time_unit or table.units.get(column, "")
+    unit = options.time_unit or table.units.get(column, "") or unit_in_name(column)
     stamps, dated = times(column, cells, options.time_format, zone, options.marks, unit=unit)
     if not dated:
         _check_dated(options, f"column {column!r} holds none")
@@ -101,7 +102,7 @@ def _check_dated(options: ReadOptions, found: str) -> None:
 def _found_time(table: Table, options: ReadOptions) -> str | None:
     chosen = options.columns or ()
     taken = {*chosen, options.id, options.channel, options.value, *options.codes}
-    found = [name for name in table.columns if name in TIME_COLUMNS and name not in taken]
+    found = [name for name in table.columns if is_time_name(name) and name not in taken]
     if not found or (options.dt is not None and chosen):
         return None
     if options.dt is not None:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from lamperti._errors import SeriesError
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
+from lamperti.data.time_names import is_time_name
 
 _MADE_UP = ("index", "Unnamed: 0")  # names of an index that had none
 _ISO_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}([T ].*)?$")
@@ -90,7 +91,7 @@ def counts_rows(cells: np.ndarray) -> bool:
 def gives_way(cells: np.ndarray, names: Sequence[str], options: ReadOptions) -> str | None:
     """What to tell of an index of whole numbers without a name beside a column of times: what is left of a count when
     rows were taken out. None where it stays."""
-    clock = next((name for name in names if name in TIME_COLUMNS and name not in (options.columns or ())), None)
+    clock = next((name for name in names if is_time_name(name) and name not in (options.columns or ())), None)
     if clock is None or cells.dtype.kind not in "iu":
         return None
     return f"the index was left out: it holds whole numbers, and the column {clock!r} holds the times"

@@ -7,19 +7,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from lamperti._errors import ConfigError
-from lamperti._numbers import as_count, is_real
+from lamperti._numbers import as_count, as_whole, is_real
 from lamperti.data.numerals import Marks
 
 MAX_BYTES = 2**31
-_TIME_NAMES = ("time", "date", "datetime", "timestamp", "ds")
-# Taken for times without being asked for. T is a temperature, and so is not among them.
-TIME_COLUMNS = ("t", "DateTime", "TimeStamp", *(f(name) for name in _TIME_NAMES for f in (str, str.title, str.upper)))
-_COUNTS = (
-    "year", "years", "month", "day", "days", "hour", "hours", "minute", "minutes", "second", "seconds", "sec", "ms",
-    "index", "sample", "frame",
-)  # fmt: skip
-# Taken for times where they increase in equal steps, which is told as a repair.
-COUNTING_COLUMNS = tuple(f(name) for name in _COUNTS for f in (str, str.title, str.upper))
 _TEXT = (
     "time", "id", "channel", "value", "axes", "array", "time_unit", "separator", "decimal", "thousands", "encoding",
     "time_format", "timezone",
@@ -68,6 +59,7 @@ class ReadOptions:
     - `separator`: "," by default, a tab in .tsv files. `decimal`: "." by default. `thousands`: none by default.
     - `header`: whether the first row names the columns. By default one of numbers is data; one that may be either, as
       0, 1, 2 or 2019, 2020, is refused until this is said.
+    - `skip`: lines at the start of the file that are no part of the table.
     - `encoding`: "utf-8" by default, with or without a byte order mark.
     - `time_format`: of dates that are not ISO, as "%d/%m/%Y %H:%M". `timezone`: of dates without an offset; UTC by
       default.
@@ -95,6 +87,7 @@ class ReadOptions:
     decimal: str | None = None
     thousands: str | None = None
     header: bool | None = None
+    skip: int = 0
     encoding: str | None = None
     time_format: str | None = None
     timezone: str | None = None
@@ -137,6 +130,7 @@ class ReadOptions:
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             raise ConfigError(f"decimal and thousands cannot both be {self.thousands!r}.")
         as_count("max_bytes", self.max_bytes)
+        as_whole("skip", self.skip, 0)
         self.declared  # noqa: B018 - refuses what cannot be understood now, before a file is opened
 
     def _check_units(self) -> None:

@@ -22,7 +22,21 @@ _FEW_TRANSITIONS = 200
 _OUTLIER, _OUTLIER_SHARE = 10.0, 0.01
 _UNEQUAL = 100.0  # ratio of long to short steps
 _COARSE, _VISIBLE = 0.2, 0.02  # size of the quantum in units of the sd
-_TIME_NAMES = ("time", "t", "date", "datetime", "timestamp", "year", "month", "day", "hour", "seconds", "sec", "ms")
+_TIME_NAMES = (
+    "time",
+    "t",
+    "date",
+    "datetime",
+    "timestamp",
+    "age",
+    "year",
+    "month",
+    "day",
+    "hour",
+    "seconds",
+    "sec",
+    "ms",
+)
 _ID_NAMES = ("id", "subject", "patient", "animal", "series", "run", "trial", "session", "station", "unit")
 
 
@@ -215,6 +229,7 @@ def _suspicious_times(series: Sequence[Series], sampling: Sampling) -> Iterator[
 
 def column_problems(series: Sequence[Series]) -> Iterator[Problem]:
     """Channels that look like times, or like the numbers of series."""
+    several = len(series[0].names) > 1
     for p, name in enumerate(series[0].names):
         y = channel_values(series, p)
         plain = name.strip().lower()
@@ -224,7 +239,7 @@ def column_problems(series: Sequence[Series]) -> Iterator[Problem]:
         if written is not None:
             text = f'it looks like dates written as numbers. Then pass time={name!r} and time_format="{written}".'
             yield Problem("warning", "time column", name, text)
-        elif rising and (plain in _TIME_NAMES or np.ptp(steps) <= 1e-6 * np.abs(steps).max()):
+        elif rising and (plain in _TIME_NAMES or (p == 0 and several) or np.ptp(steps) <= 1e-6 * np.abs(steps).max()):
             yield Problem(
                 "warning", "time column", name, f"it only increases: is it the time? Then pass time={name!r}."
             )

@@ -9,6 +9,7 @@ because the process that waits outlives it.
 
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 Variable = dict[str, Any]
+_MAY_BE_TIME = re.compile(r"t\W|t_|.*(time|date|elapsed)", re.IGNORECASE)
 
 
 class Refused(Exception):
@@ -65,7 +67,8 @@ def decode_parquet(path: str, out: Writer) -> None:
     file = pq.ParquetFile(path)
     rows = file.metadata.num_rows
     index = _index_of_pandas(file.schema_arrow)
-    names = [name for name in file.schema_arrow.names if out.takes(name) or name == index]
+    # which of the names with time in them are taken for times is decided elsewhere
+    names = [name for name in file.schema_arrow.names if out.takes(name) or name == index or _MAY_BE_TIME.match(name)]
     if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
         raise Refused("two columns have the same name. Rename one.")
     declared = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))

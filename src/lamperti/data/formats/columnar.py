@@ -6,8 +6,9 @@ from lamperti._errors import SeriesError
 from lamperti.data.formats.decoding import decode
 from lamperti.data.index import without_index
 from lamperti.data.local import open_local
-from lamperti.data.options import COUNTING_COLUMNS, TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
 from lamperti.data.table import Table
+from lamperti.data.time_names import COUNTING_COLUMNS, TIME_COLUMNS
 
 
 def read_parquet(path: Path, options: ReadOptions) -> Table:

@@ -13,6 +13,8 @@ from lamperti.data.options import ReadOptions
 from lamperti.data.writing import FORMULA_STARTS
 
 LOOKED_AT = 6  # rows that tell whether the first is one of them
+SEARCHED = 60  # rows among which a table starts
+_FOLLOWING = 3  # rows of numbers below the names
 _ISO_DATE = re.compile(r"^\d{4}-\d{2}-\d{2}([T ].*)?$")
 _BARE = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
 _YEARS = range(1800, 2200)
@@ -54,6 +56,25 @@ def read_header(rows: Sequence[Sequence[str]], options: ReadOptions) -> Header:
         index = names[0] = "index" if "index" not in names else _OF_PANDAS
     note = f"characters that cannot be seen were removed from the names of columns: {', '.join(names)}"
     return Header(as_names(names, len(names)), False, index, (note,) if changed else ())
+
+
+def table_start(rows: Sequence[Sequence[str]], marks: Marks) -> int:
+    """The row that holds the names, where others stand before it: what was measured, when and by whom. Zero where the
+    table starts at once, or this cannot be told."""
+
+    def numbers(row: Sequence[str]) -> bool:
+        cells = [cell.strip() for cell in row]
+        return any(cells) and all(not cell or _is_data(cell, marks) for cell in cells)
+
+    for k, row in enumerate(rows[: -_FOLLOWING or None]):
+        if numbers(row):
+            return 0
+        below = rows[k + 1 : k + 1 + _FOLLOWING]
+        if all(len(other) == len(row) and numbers(other) for other in below):
+            named = all(cell.strip() and not _is_data(cell.strip(), marks) for cell in row)
+            units = k == 1 and len(rows[0]) == len(row) and all(map(str.strip, rows[0]))  # a second row of names
+            return k if named and not units else 0
+    return 0
 
 
 def _is_data(cell: str, marks: Marks) -> bool:

@@ -13,9 +13,10 @@ import numpy as np
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti.data.local import open_local
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
 from lamperti.data.ratio import check_ratio
 from lamperti.data.table import Table, array_table
+from lamperti.data.time_names import TIME_COLUMNS
 
 _MAX_MEMBERS = 1000
 _PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 
 from lamperti._errors import SeriesError
-from lamperti.data.formats.header import LOOKED_AT, Header, read_header
+from lamperti.data.formats.header import LOOKED_AT, SEARCHED, Header, read_header, table_start
 from lamperti.data.formats.written import exact, may_be_rounded, read_cells
 from lamperti.data.index import without_index
 from lamperti.data.local import open_local
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
 from lamperti.data.ratio import check_ratio
 from lamperti.data.table import Table
+from lamperti.data.time_names import is_time_name
 
 _EMPTY = [
     "", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None",
@@ -101,7 +102,15 @@ def _decoded(content: bytes, encoding: str | None) -> str:
 
 
 def _parse(text: str, separator: str, options: ReadOptions) -> Table:
-    rows = list(islice(csv.reader(io.StringIO(text, newline=""), delimiter=separator), LOOKED_AT))
+    text = _without_lines(text, options.skip)
+    rows, ends = _first_rows(text, separator)
+    start = table_start(rows, options.marks) if not options.skip else 0
+    if start:
+        raise SeriesError(
+            f"the table seems to start at line {ends[start - 1] + 1} of the file ({separator.join(rows[start])[:60]}). "
+            f"If so, pass skip={ends[start - 1]} to leave out the lines before it."
+        )
+    rows = rows[:LOOKED_AT]
     if not rows or not rows[0]:
         raise SeriesError("the file is empty or starts with a blank line. Give a header and at least two rows.")
     other = next((mark for mark in ";\t" if len(rows[0]) == 1 and mark in rows[0][0]), None)
@@ -123,8 +132,24 @@ def _parse(text: str, separator: str, options: ReadOptions) -> Table:
         times=times,
         named=not header.is_data,
         repairs=(*header.repairs, *repairs),
-        first_line=start if one_line_each else None,
+        first_line=start + options.skip if one_line_each else None,
     )
+
+
+def _without_lines(text: str, n: int) -> str:
+    """What comes after the first lines."""
+    lines = io.StringIO(text, newline="")
+    for _ in range(n):
+        if not lines.readline():
+            raise SeriesError(f"skip={n} leaves nothing: the file is shorter. Give a smaller number.")
+    return lines.read()
+
+
+def _first_rows(text: str, separator: str) -> tuple[list[list[str]], list[int]]:
+    """Rows that tell where the table starts, and the line that each ends with."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    found = [(row, reader.line_num) for row in islice(reader, SEARCHED)]
+    return [row for row, _ in found], [line for _, line in found]
 
 
 def _columns(text: str, separator: str, header: Header, options: ReadOptions) -> dict[str, np.ndarray]:
@@ -154,7 +179,7 @@ def _columns(text: str, separator: str, header: Header, options: ReadOptions) ->
 
     as_text = labels  # 007 and 7 are two subjects
     if options.time_format is not None:
-        as_text = [*labels, *(name for name in names if name == options.time or name in TIME_COLUMNS)]
+        as_text = [*labels, *(name for name in names if name == options.time or is_time_name(name))]
     # pandas takes a mark between thousands wherever it stands.
     frame = parsed(names if options.marks.declared else as_text)
     filled = np.flatnonzero(frame.notna().any(axis=1).to_numpy())

@@ -8,7 +8,8 @@ import pandas as pd
 
 from lamperti.data._checks import EXACT_INTEGER
 from lamperti.data.numerals import Marks, plain_number
-from lamperti.data.options import TIME_COLUMNS, ReadOptions
+from lamperti.data.options import ReadOptions
+from lamperti.data.time_names import is_time_name
 
 _WHOLE = re.compile(r"^\s*[+-]?\d{1,400}\s*$", re.ASCII)  # longer ones are beyond the largest float
 
@@ -22,7 +23,7 @@ def read_cells(column: pd.Series, options: ReadOptions) -> np.ndarray:
         return column.to_numpy()
     # pandas leaves a blank cell blank where integers fit none of its types.
     cells = column.astype(object).where(column.notna() & (column != ""), None).to_numpy()
-    is_time = column.name == options.time if options.time is not None else column.name in TIME_COLUMNS
+    is_time = column.name == options.time if options.time is not None else is_time_name(str(column.name))
     if column.name in (options.id, options.channel, *options.codes) or (is_time and options.time_format is not None):
         return cells
     if {*cells} <= {"True", "False"}:  # which pandas finds only where it looks for numbers, too
