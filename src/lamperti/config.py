@@ -6,11 +6,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lamperti._errors import ConfigError, SeriesError
 from lamperti._numbers import plain
 from lamperti.data.local import open_local
+
+_MOST_DIMENSIONS = 12  # of a drift that is not linear
 
 
 class _Config(BaseModel):
@@ -64,7 +66,11 @@ class ModelConfig(_Config):
     """What is learned. The defaults suit one noisy scalar channel."""
 
     latent_dim: int | None = Field(
-        default=None, ge=1, le=12, description="latent dimension; by cross-validated predictions when left out"
+        default=None,
+        ge=1,
+        le=32,
+        description="latent dimension, up to 12, of a linear model in closed form up to 32; by cross-validated "
+        "predictions when left out",
     )
     kernel: str | None = Field(
         default=None,
@@ -129,6 +135,15 @@ class ModelConfig(_Config):
         description="gradient on log diffusion through the whole bound, or the paper's conjugate step",
     )
     jitter: float = Field(default=1e-6, gt=0, description="added to the diagonal of k(Z, Z)")
+
+    @model_validator(mode="after")
+    def _few_unless_linear(self) -> Self:
+        if (self.latent_dim or 1) > _MOST_DIMENSIONS and self.coordinates not in ("autoregressive", "level-free"):
+            raise ValueError(
+                f"a latent_dim of {self.latent_dim} is for linear models only; use at most {_MOST_DIMENSIONS}, or "
+                "coordinates='autoregressive'."
+            )
+        return self
 
 
 class FitConfig(_Config):
@@ -200,5 +215,7 @@ def _explain(cls: type[BaseModel], error: ValidationError) -> str:
         close = get_close_matches(name, cls.model_fields, n=1)
         hint = f"Did you mean {close[0]!r}?" if close else f"Known options: {', '.join(cls.model_fields)}."
         return f"{cls.__name__} has no option {name!r}. {hint}"
+    if first["type"] == "value_error":  # our own
+        return f"{cls.__name__}: {first['msg'].removeprefix('Value error, ')}"
     message = first["msg"][0].lower() + first["msg"][1:]
     return f"{cls.__name__}.{name}: {message}; got {first['input']!r}."

@@ -13,7 +13,7 @@ def positive_definite(*shape, d, seed=0):
     return a @ np.swapaxes(a, -1, -2) + np.eye(d)
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("d", [1, 2, 5, 20])
 def test_cholesky_inverse_and_determinant_agree_with_lapack(d):
     a = positive_definite(3, 2, d=d)
     np.testing.assert_allclose(small.cholesky(jnp.asarray(a)), np.linalg.cholesky(a), rtol=1e-10, atol=1e-12)
@@ -32,23 +32,26 @@ def test_products_broadcast_like_matmul():
     np.testing.assert_allclose(small.matvec(jnp.asarray(a), jnp.asarray(v)), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_only_the_lower_triangle_is_read_and_the_rest_of_the_factor_is_zero():
-    a = positive_definite(d=3)
-    spoilt = np.tril(a) + np.triu(np.full((3, 3), 7.0), 1)
+@pytest.mark.parametrize("d", [3, 20])
+def test_only_the_lower_triangle_is_read_and_the_rest_of_the_factor_is_zero(d):
+    a = positive_definite(d=d)
+    spoilt = np.tril(a) + np.triu(np.full((d, d), 7.0), 1)
     found = np.asarray(small.cholesky(jnp.asarray(spoilt)))
     np.testing.assert_allclose(found, np.linalg.cholesky(a), rtol=1e-10, atol=1e-12)
     assert not np.triu(found, 1).any()
 
 
-def test_gradient_of_the_inverse_agrees_with_lapack():
-    a = jnp.asarray(positive_definite(d=3))
+@pytest.mark.parametrize("d", [3, 20])
+def test_gradient_of_the_inverse_agrees_with_lapack(d):
+    a = jnp.asarray(positive_definite(d=d))
     ours = jax.grad(lambda m: jnp.sum(small.inverse_pd(small.symmetrise(m))[0] ** 2))(a)
     theirs = jax.grad(lambda m: jnp.sum(jnp.linalg.inv(small.symmetrise(m)) ** 2))(a)
     np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-11)
 
 
-def test_a_matrix_that_is_not_positive_definite_gives_nan():
-    assert np.isnan(small.cholesky(-jnp.eye(2))).any()
+@pytest.mark.parametrize("d", [2, 20])
+def test_a_matrix_that_is_not_positive_definite_gives_nan(d):
+    assert np.isnan(small.cholesky(-jnp.eye(d))).any()
 
 
 def test_gaussian_density_is_that_of_scipy():

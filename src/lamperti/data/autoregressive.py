@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamperti._typing import Float, Int
-from lamperti.data.delay import LONGEST_WINDOW, hankel
+from lamperti.data.delay import hankel
 from lamperti.data.predictive import horizons
 
-_WINDOWS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 53, 64)
-_WIDEST = 192  # samples times channels of a window
+# Up to a week of hours, and what is left of it: a daily course that differs by the day of the week is common.
+_WINDOWS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 53, 64, 80, 100, 128, 160, 192)
+_USUAL_WINDOW, _LONG = 64, 8  # samples; a longer window is tried where the data is as many times as long
 _USUAL_RIDGE = 1.0
 _RIDGES = 10.0 ** np.arange(-5, 3)  # of the mean square of a regressor, and the samples it weighs as much as
 _LEAST_ROWS, _MAX_ROWS = 24, 4_000
@@ -29,7 +30,7 @@ _FURTHEST = 64  # samples ahead that count
 _FIRST_PARTS = (0.5, 0.6, 0.7, 0.8)  # of the data, after which levels are looked at
 _CLEARLY, _ERRORS = 0.05, 2.0  # of the error, and standard errors, by which level-free must be better
 _LEAST_SKILL = 0.02  # share of the variance, that counts for a horizon at which nothing is predicted
-_MOST = 4.0  # squared error in units of the variance, beyond which nothing counts as worse
+MOST = 4.0  # squared error in units of the variance, beyond which nothing counts as worse
 LEAST_VARIANCE = 1e-10
 
 
@@ -66,7 +67,7 @@ def fit_autoregression(
 
     ``arrays``: standardised series, NaN nowhere. None where the data is too short to fit anything."""
     longest, n_channels = max(map(len, arrays)), arrays[0].shape[1]
-    most = min(LONGEST_WINDOW, longest // 3, max(_WIDEST // n_channels, 1))
+    most = min(longest // 3, max(_USUAL_WINDOW, longest // _LONG), max(_WINDOWS[-1] // n_channels, 1))
     windows = [w for w in _WINDOWS if w <= most] if window is None else [*(w for w in _WINDOWS if w < window), window]
     data = Rows.of(arrays, windows[-1], horizons(min(_FURTHEST, longest // 4))) if windows else None
     if data is None or len(data.past) < _LEAST_ROWS:
@@ -146,12 +147,15 @@ class Rows:
         by_time = past.reshape(len(past), window, P)
         return np.diff(by_time, axis=1).reshape(len(past), -1), target - by_time[:, -1]
 
+    @property
+    def variance(self) -> Float[np.ndarray, " P"]:
+        return np.nanvar(self.future.reshape(-1, self.future.shape[2]), axis=0) + np.finfo(float).tiny
+
     def squares(
         self, predicted: Float[np.ndarray, "m F P"], future: Float[np.ndarray, "m F P"]
     ) -> Float[np.ndarray, "m F P"]:
         """Squared errors in units of the variance of each channel."""
-        variance = np.nanvar(self.future.reshape(-1, self.future.shape[2]), axis=0) + np.finfo(float).tiny
-        return np.minimum((predicted - future) ** 2 / variance, _MOST)
+        return np.minimum((predicted - future) ** 2 / self.variance, MOST)
 
     def folds(self, window: int) -> Iterator[tuple[Int[np.ndarray, " a"], Int[np.ndarray, " b"]]]:
         """Rows to predict, and rows to learn from: those before, and those after whose windows hold nothing of what is

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamperti._typing import Float, Int
-from lamperti.data.autoregressive import LEAST_VARIANCE, Autoregression, log_rms, skill
+from lamperti.data.autoregressive import LEAST_VARIANCE, MOST, Autoregression, log_rms, skill
 from lamperti.data.delay import hankel
 
-MOST_COORDINATES = 12
+MOST_COORDINATES = 32
 _LOST = 0.01  # of the variance of a prediction's error, that few coordinates may add at any horizon
 _NEWEST = 0.01  # of the variance of a one-step error: how exactly coordinates hold the newest sample
 _LEAST_SHARE = 1e-9  # of the mean variance of a sample, in every direction of the windows
@@ -53,8 +53,8 @@ class LinearLaw:
 def reduce(
     fitted: Autoregression, arrays: Sequence[Float[np.ndarray, "_ P"]], dimension: int | None = None
 ) -> LinearLaw:
-    """Few coordinates in place of the window: the fewest that lose next to nothing, at most twelve; or as many as asked
-    for."""
+    """Few coordinates in place of the window: the fewest that lose next to nothing, 32 at most; or as many
+    as asked for."""
     P, W = len(fitted.weights), fitted.window
     windows = np.concatenate([hankel(y, W) for y in arrays if len(y) >= W])
     mean = windows.mean(axis=0)
@@ -66,6 +66,7 @@ def reduce(
     Phi = back @ fitted.companion @ half
     newest = half[-P:]
     rows, errors = _predictors(fitted.companion, fitted.cov, fitted.ahead)
+    cov = _unseen_over_seen(fitted, errors[P:]) * fitted.cov
     weighed = rows @ half / np.sqrt(errors)[:, None]
     most = min(MOST_COORDINATES, W * P)
     sizes = [max(min(dimension, most), min(P, most))] if dimension else range(min(P, most), most + 1)
@@ -79,7 +80,7 @@ def reduce(
             break
     B = best @ back
     F = best @ Phi @ best.T
-    noise = B[:, -P:] @ fitted.cov @ B[:, -P:].T
+    noise = B[:, -P:] @ cov @ B[:, -P:].T
     outside = best @ Phi - F @ best  # what the next coordinates have of the directions that were left out
     Q = noise + outside @ outside.T
     b = B @ (fitted.companion @ mean - mean) + B[:, -P:] @ fitted.intercept
@@ -90,6 +91,14 @@ def reduce(
     T, size = turn.T[::-1], np.maximum(size[::-1], LEAST_VARIANCE)
     T = T * np.where(T @ C[0] < 0, -1.0, 1.0)[:, None]
     return LinearLaw(W, fitted.level_free, mean, T @ B, T @ F @ T.T, T @ b, size, C @ T.T, mean[-P:], R, tuple(curve))
+
+
+def _unseen_over_seen(fitted: Autoregression, errors: Float[np.ndarray, " G"]) -> float:
+    """By what factor squared errors of data that the law was not fitted to are larger than it says itself, averaged
+    over horizons; one at least. A short record is fitted too well for its errors to tell."""
+    says = np.minimum(errors / np.tile(fitted.rows.variance, len(fitted.ahead)), MOST)
+    ratio = np.log(np.nanmean(fitted.squares, axis=0) / says)
+    return float(np.exp(max(np.average(ratio, weights=skill([fitted.squares])), 0.0)))
 
 
 def _subspaces(

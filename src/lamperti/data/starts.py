@@ -36,7 +36,7 @@ _WINDOWS = 12  # that the data must hold: two make a window and what follows it,
 _WIDEST = 1_500  # samples times channels of a window
 # Samples below which a linear drift is not trained: noise of motion and of observation can hardly be told apart.
 _FEW = 5_000
-MOST_CHANNELS = 6  # of a linear model, whose twelve coordinates hold the newest sample of each
+MOST_CHANNELS = 6  # of a linear model, whose coordinates hold the newest sample of each
 _UNEVEN, _MOST_UNEVEN = 0.15, 0.02  # of a step, and share of the steps, for steps that count as equal
 
 

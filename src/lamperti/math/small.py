@@ -4,12 +4,16 @@ Notation   a: [..., D, D] symmetric positive definite      l: [..., D, D] lower 
 
 D is the latent dimension, a handful. LAPACK calls on a batch of such matrices cost more in overhead than in
 arithmetic, and batched triangular solves can deadlock the two-core CPU client (docs/adr/0004). Loops over D are
-unrolled in Python, so a whole filter step becomes a few fused element-wise programs.
+unrolled in Python, so a whole filter step becomes a few fused element-wise programs. Linear models may have more
+coordinates; from thirteen on a compiled loop goes over columns, for unrolled programs take minutes to compile.
 """
 
+import jax
 import jax.numpy as jnp
 
 from lamperti._typing import Array, Float
+
+_UNROLLED = 12  # coordinates at most
 
 
 def matmul(a: Float[Array, "*b I K"], b: Float[Array, "*c K J"]) -> Float[Array, "*d I J"]:
@@ -33,6 +37,8 @@ def symmetrise(a: Float[Array, "*b D D"]) -> Float[Array, "*b D D"]:
 def cholesky(a: Float[Array, "*b D D"]) -> Float[Array, "*b D D"]:
     """Lower Cholesky factor, entry by entry; NaN where ``a`` is not positive definite."""
     d = a.shape[-1]
+    if d > _UNROLLED:
+        return _looped_cholesky(a)
     l: list[list] = [[0.0] * d for _ in range(d)]
     for j in range(d):
         pivot = jnp.sqrt(a[..., j, j] - sum(l[j][k] ** 2 for k in range(j)))
@@ -45,12 +51,36 @@ def cholesky(a: Float[Array, "*b D D"]) -> Float[Array, "*b D D"]:
 def lower_inverse(l: Float[Array, "*b D D"]) -> Float[Array, "*b D D"]:
     """Inverse of a lower triangular matrix by forward substitution, entry by entry."""
     d = l.shape[-1]
+    if d > _UNROLLED:
+        return _looped_lower_inverse(l)
     m: list[list] = [[0.0] * d for _ in range(d)]
     for j in range(d):
         m[j][j] = 1.0 / l[..., j, j]
         for i in range(j + 1, d):
             m[i][j] = -sum(l[..., i, k] * m[k][j] for k in range(j, i)) / l[..., i, i]
     return _assemble(m)
+
+
+def _looped_cholesky(a: Float[Array, "*b D D"]) -> Float[Array, "*b D D"]:
+    below = jnp.tri(a.shape[-1], dtype=bool)
+
+    def column(left: Float[Array, "*b D D"], j: Array) -> tuple[Float[Array, "*b D D"], Float[Array, "*b D"]]:
+        """A column of the factor, and what it leaves of the matrix."""
+        found = jnp.where(below[:, j], left[..., :, j] / jnp.sqrt(left[..., j, j])[..., None], 0.0)
+        return left - found[..., :, None] * found[..., None, :], found
+
+    return jnp.moveaxis(jax.lax.scan(column, a, jnp.arange(a.shape[-1]))[1], 0, -1)
+
+
+def _looped_lower_inverse(l: Float[Array, "*b D D"]) -> Float[Array, "*b D D"]:
+    unit = jnp.eye(l.shape[-1])
+
+    def row(done: Float[Array, "*b D D"], i: Array) -> tuple[Float[Array, "*b D D"], None]:
+        """With one row more; those that are still to come are zero."""
+        found = (unit[i] - jnp.sum(l[..., i, :, None] * done, axis=-2)) / l[..., i, i][..., None]
+        return done.at[..., i, :].set(found), None
+
+    return jax.lax.scan(row, jnp.zeros_like(l), jnp.arange(l.shape[-1]))[0]
 
 
 def _assemble(lower: list[list]) -> Float[Array, "*b D D"]:

@@ -32,7 +32,7 @@ from lamperti.train.start import LinearPicture
 
 _MAX_POINTS = 20_000
 _PRIOR_SHAPE = 0.5  # half a pseudo-observation
-ENCODER_SD = 0.02  # a window tells the state all but exactly
+ENCODER_SD = 0.001  # a window tells the state all but exactly
 _FAR = 10.0  # sds of the data, that a level may be from those of training where the level drops out
 
 

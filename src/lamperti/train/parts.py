@@ -10,7 +10,7 @@ from lamperti._errors import ConfigError
 from lamperti._params import positive
 from lamperti._typing import PRNGKeyArray
 from lamperti.config import ModelConfig
-from lamperti.data.starts import REGRESSED
+from lamperti.data.starts import UNTRAINED
 from lamperti.dynamics.initial import standard_initial
 from lamperti.dynamics.mean import LinearMean, zero_mean
 from lamperti.dynamics.sparse_gp import SparseGPDynamics
@@ -24,7 +24,7 @@ from lamperti.smoothers import Linearised, MomentMatching, Particle, SigmaPoint
 
 
 def told_by(config: ModelConfig) -> ToldBy:
-    return "window" if config.coordinates == REGRESSED else config.potentials
+    return "window" if config.coordinates in UNTRAINED else config.potentials
 
 
 def make_kernels(config: ModelConfig, dim: int) -> tuple[AbstractKernel, ...]:
