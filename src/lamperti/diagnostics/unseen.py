@@ -63,6 +63,11 @@ def divide(result: FitResult, series: Sequence[Series], training: Sequence[Serie
     return Division(unseen, known, validation, _overlap(new, held_out, learned, validation))
 
 
+def is_known(result: FitResult, series: Sequence[Series]) -> bool:
+    """Whether all of some data was there when the model was fitted, learned from or held out."""
+    return bool(series) and not any(np.any(rows == Seen.NEW) for rows in _seen(result, series))
+
+
 def looks_like_training_data(result: FitResult, series: Sequence[Series]) -> bool:
     """Whether these may be the data that the model was trained on, as far as their means, sds and step can tell."""
     found, known = Scaler.from_series(series), result.scaler
