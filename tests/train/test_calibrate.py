@@ -208,7 +208,7 @@ def test_of_a_search_the_latest_point_is_taken_that_held_out_segments_do_not_cle
 
 def test_fitting_again_finds_nothing_new():
     """From near the maximum; the drift's prior must be that of the fit before, in spite of other noises."""
-    batch, model = _simulated(8, 40), _linear(4.0 * G, 0.5 * R)
+    batch, model = _simulated(12, 60), _linear(4.0 * G, 0.5 * R)
     found = [model := calibrate(model, batch) for _ in range(3)]
     totals = [_total(m, batch) for m in found]
     assert abs(totals[2] - totals[1]) < 0.5, totals
