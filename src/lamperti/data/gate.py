@@ -7,26 +7,16 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from lamperti._errors import ConfigError, SeriesError
+from lamperti._errors import SeriesError
 from lamperti._typing import Bool, Float
 from lamperti.data._checks import as_finite, as_names, as_units, check_increase
-from lamperti.data.cells import coded, labels, numbers, times
+from lamperti.data.cells import coded, numbers
 from lamperti.data.mending import Samples, drop_constant, in_order, split_at_gaps
 from lamperti.data.options import ReadOptions
-from lamperti.data.series import DATES, Series
+from lamperti.data.rows import Clock, read_clock, read_groups
+from lamperti.data.series import Series
 from lamperti.data.table import Table
-from lamperti.data.time_names import COUNTING_COLUMNS, is_time_name, unit_in_name
-
-
-class Clock(NamedTuple):
-    """The times of all rows (None: samples a step apart), the column they were in, their unit, and what to tell."""
-
-    column: str | None
-    times: Float[np.ndarray, " T"] | None
-    unit: str
-    repairs: tuple[str, ...] = ()
 
 
 class _Channels(NamedTuple):
@@ -65,89 +55,11 @@ def check_column(table: Table, name: str | None) -> None:
     raise SeriesError(f"there is no column {name!r}.{hint} It has: {', '.join(table.columns)}.")
 
 
-def read_clock(table: Table, options: ReadOptions) -> Clock:
-    """The times of the rows: of the column asked for, else of the index, else of a column with a usual name."""
-    name = options.time
-    if name is not None and options.dt is not None:
-        raise SeriesError("both time and dt were given. Give one of them.")
-    if name is None and table.times is not None:
-        if options.dt is not None:
-            raise SeriesError("dt was given but the data has times of its own. Drop dt.")
-        column, cells = "index", table.times
-    else:
-        column = name = name or _found_time(table, options)
-        counting = None if column else _counting_time(table, options)
-        if counting is not None:
-            note = f"column {counting!r} increases in equal steps and was taken for the times; columns= may list it"
-            unit = options.time_unit or table.units.get(counting, "") or unit_in_name(counting)
-            return Clock(counting, table.columns[counting].astype(float), unit, (note,))
-        if column is None:
-            _check_dated(options, "there are no times here")
-            return Clock(None, None, options.time_unit)
-        cells = table.columns[column]
-    zone = None if column in table.utc else options.timezone
-    unit = options.time_unit or table.units.get(column, "") or unit_in_name(column)
-    stamps, dated = times(column, cells, options.time_format, zone, options.marks, unit=unit)
-    if not dated:
-        _check_dated(options, f"column {column!r} holds none")
-    return Clock(name, stamps, DATES if dated else "s" if cells.dtype.kind == "m" else unit)
-
-
-def _check_dated(options: ReadOptions, found: str) -> None:
-    for name in ("timezone", "time_format"):
-        if getattr(options, name) is not None:
-            raise ConfigError(f"{name}= is for dates, but {found}. Leave it out, or name the dates with time=.")
-
-
-def _found_time(table: Table, options: ReadOptions) -> str | None:
-    chosen = options.columns or ()
-    taken = {*chosen, options.id, options.channel, options.value, *options.codes}
-    found = [name for name in table.columns if is_time_name(name) and name not in taken]
-    if not found or (options.dt is not None and chosen):
-        return None
-    if options.dt is not None:
-        raise SeriesError(f"dt was given but the file has a column {found[0]!r}. Drop dt, or name the channels.")
-    if len(found) > 1:
-        raise SeriesError(
-            f"columns {found[0]!r} and {found[1]!r} may both be the times. Name the one that is, as time={found[0]!r}, "
-            "and the channels by columns=."
-        )
-    return found[0]
-
-
-def _counting_time(table: Table, options: ReadOptions) -> str | None:
-    """A column beside others with a name of times whose numbers increase in equal steps within each series."""
-    taken = {*(options.columns or ()), options.id, options.channel, options.value, *options.codes}
-    asked = options.dt is not None or table.dt is not None or options.time_format is not None
-    if asked or len({*table.columns} - {options.id}) < 2:
-        return None
-    for name in table.columns:
-        cells = table.columns[name]
-        if name in COUNTING_COLUMNS and name not in taken and cells.dtype.kind in "iuf":
-            steps = np.concatenate([np.diff(cells[rows].astype(float)) for _, rows in read_groups(table, options)])
-            if len(steps) and steps.min() > 0 and np.ptp(steps) <= 1e-6 * steps.max():
-                return name
-    return None
-
-
-def read_groups(table: Table, options: ReadOptions) -> list[tuple[str, np.ndarray]]:
-    """Label and rows of each series, in order of appearance."""
-    if options.id is not None:
-        marks = labels(options.id, table.columns[options.id])
-    elif table.groups is not None:
-        marks = np.array([str(group) for group in table.groups], dtype=object)
-    else:
-        return [("", np.arange(table.length))]
-    codes, found = pd.factorize(marks)
-    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    return list(zip(map(str, found), rows, strict=True))
-
-
 def _read_channels(table: Table, options: ReadOptions, clock: Clock) -> _Channels:
     chosen = options.columns
     for name in chosen or ():
         check_column(table, name)
-    taken = (clock.column, options.id)
+    taken = (*clock.columns, options.id)
     names = tuple(chosen) if chosen is not None else tuple(name for name in table.columns if name not in taken)
     if not names:
         raise SeriesError("no column is left to read as values. Name some with columns=.")

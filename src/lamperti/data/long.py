@@ -7,9 +7,10 @@ import numpy as np
 from lamperti._errors import SeriesError
 from lamperti.data._checks import as_finite, as_names, check_increase
 from lamperti.data.cells import labels, numbers
-from lamperti.data.gate import check_column, read_clock, read_groups
+from lamperti.data.gate import check_column
 from lamperti.data.mending import Samples, in_order
 from lamperti.data.options import ReadOptions
+from lamperti.data.rows import read_clock, read_groups
 from lamperti.data.table import Table
 
 
