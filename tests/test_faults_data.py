@@ -179,7 +179,12 @@ FAULTS = [
     ),
     Fault(12, "decimal comma", changed('"1,5"'), "row 7 holds '1,5'.*decimal"),
     Fault(12, "thousands", changed('"1,234"'), "row 7 holds '1,234'.*thousands"),
-    Fault(12, "semicolons", csv(GOOD).replace(",", ";"), "separated by semicolons.*separator"),
+    Fault(
+        12,
+        "semicolons and commas",
+        COMMAS.replace("y", "y;z").replace("\n", ";1\n").replace("y;z;1", "y;z"),
+        "separated by semicolons.*separator",
+    ),
     Fault(13, "booleans", csv([bool(k % 2) for k in range(60)]), "column 'y' holds booleans.*codes"),
     Fault(13, "categories", csv(["lo", "hi"] * 30), "row 0 holds 'lo'"),
     Fault(

@@ -79,7 +79,7 @@ def test_blank_cells_and_blank_lines_are_missing_values(table):
         ("a,\n1,2\n3,4\n", {}, "channel 1 has the name ''"),
         ("a,b\n1,2\n3,x\n", {}, "column 'b', row 1 holds 'x'"),
         ('a,b\n1,"1,5"\n3,"2,5"\n', {}, "column 'b', row 0 holds '1,5'.*decimal mark"),
-        ("a;b\n1;2\n3;4\n", {}, "semicolons"),
+        ("a;b\n1,5;2\n3;4\n", {}, "semicolons.*decimal"),
         ("a,b\n1,2\n3,4,5\n", {}, "comma-separated"),
         ("a\nTrue\nFalse\n", {}, "column 'a' holds bool"),
         ("a\n1\ninf\n", {}, "row 1, column 'a' holds inf"),

@@ -263,7 +263,7 @@ def test_columns_with_usual_names_are_the_times(table, tmp_path, name):
 
 
 def test_two_columns_that_may_be_the_times_are_refused_until_one_is_named(table):
-    path = table("date,time,x\n2024-01-01,12:30,1\n2024-01-02,12:40,2\n")
+    path = table("date,time,x\n2024-01-01,12.5,1\n2024-01-02,13.5,2\n")
     with pytest.raises(SeriesError, match=r"'date' and 'time' may both be the times.*time='date'"):
         read(path)
     assert read(path, time="date", columns="x")[0].dt == 86400.0

@@ -41,7 +41,7 @@ class Source:
         duplicates: keep the first, the last or the mean of rows with equal times
         split_gaps: cut series where a step exceeds so many median steps
         drop_constant: leave out channels that do not vary
-        separator: between cells, or one of tab, comma, semicolon
+        separator: between cells, or one of tab, comma, semicolon, space; found by itself where there are no commas
         decimal: mark of decimals, or one of point, comma
         thousands: mark between thousands, or one of point, comma, space
         header: whether the first row names the columns, for a row of numbers that may be either

@@ -56,7 +56,8 @@ class ReadOptions:
 
     How text is written
 
-    - `separator`: "," by default, a tab in .tsv files. `decimal`: "." by default. `thousands`: none by default.
+    - `separator`: "," by default, a tab in .tsv files; where the rows hold no commas, semicolons, tabs or spaces are
+      found. " " stands for any number of spaces. `decimal`: "." by default. `thousands`: none by default.
     - `header`: whether the first row names the columns. By default one of numbers is data; one that may be either, as
       0, 1, 2 or 2019, 2020, is refused until this is said.
     - `skip`: lines at the start of the file that are no part of the table.

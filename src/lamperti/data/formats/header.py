@@ -37,7 +37,7 @@ def read_header(rows: Sequence[Sequence[str]], options: ReadOptions) -> Header:
     is_data = options.header is False
     if options.header is None:
         numbers = first[1:] if blank_first else first
-        is_data = all(_is_data(cell, options.marks) for cell in numbers)
+        is_data = all(holds_data(cell, options.marks) for cell in numbers)
         # pandas leaves the name of its index blank; then 0, 1, 2 are surely the names of the others.
         named = _may_be_names(numbers) and (blank_first or not _goes_on(rows, options.marks))
         if is_data and named != blank_first:
@@ -64,20 +64,21 @@ def table_start(rows: Sequence[Sequence[str]], marks: Marks) -> int:
 
     def numbers(row: Sequence[str]) -> bool:
         cells = [cell.strip() for cell in row]
-        return any(cells) and all(not cell or _is_data(cell, marks) for cell in cells)
+        return any(cells) and all(not cell or holds_data(cell, marks) for cell in cells)
 
     for k, row in enumerate(rows[: -_FOLLOWING or None]):
         if numbers(row):
             return 0
         below = rows[k + 1 : k + 1 + _FOLLOWING]
         if all(len(other) == len(row) and numbers(other) for other in below):
-            named = all(cell.strip() and not _is_data(cell.strip(), marks) for cell in row)
+            named = all(cell.strip() and not holds_data(cell.strip(), marks) for cell in row)
             units = k == 1 and len(rows[0]) == len(row) and all(map(str.strip, rows[0]))  # a second row of names
             return k if named and not units else 0
     return 0
 
 
-def _is_data(cell: str, marks: Marks) -> bool:
+def holds_data(cell: str, marks: Marks) -> bool:
+    """Whether a cell holds a number or a date, and so cannot be a name."""
     return plain_number(cell, marks) is not None or bool(_ISO_DATE.match(cell))
 
 

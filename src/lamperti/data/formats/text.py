@@ -14,6 +14,7 @@ import pandas as pd
 
 from lamperti._errors import SeriesError
 from lamperti.data.formats.header import LOOKED_AT, SEARCHED, Header, read_header, table_start
+from lamperti.data.formats.layout import Layout, lay_out
 from lamperti.data.formats.written import exact, may_be_rounded, read_cells
 from lamperti.data.index import without_index
 from lamperti.data.local import open_local
@@ -35,11 +36,11 @@ def read_text(path: Path, options: ReadOptions) -> Table:
         content = _content(file, options.max_bytes)
     text = _decoded(content, options.encoding)
     tabbed = {".tsv", ".tab"} & {suffix.lower() for suffix in path.suffixes}
-    separator = options.separator or ("\t" if tabbed else ",")
+    layout = lay_out(_without_lines(text, options.skip), options.separator or ("\t" if tabbed else None), options)
     try:
-        return _parse(text, separator, options)
+        return _parse(layout, options)
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError, csv.Error) as error:
-        kind = {",": "comma", "\t": "tab", ";": "semicolon"}.get(separator, repr(separator))
+        kind = {",": "comma", "\t": "tab", ";": "semicolon"}.get(layout.separator, repr(layout.separator))
         raise SeriesError(f"not a table of {kind}-separated values ({error}). Mend that row.") from None
 
 
@@ -101,23 +102,25 @@ def _decoded(content: bytes, encoding: str | None) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _parse(text: str, separator: str, options: ReadOptions) -> Table:
-    text = _without_lines(text, options.skip)
+def _parse(layout: Layout, options: ReadOptions) -> Table:
+    text, separator, laid_out, removed = layout
+    before = options.skip + removed
     rows, ends = _first_rows(text, separator)
     start = table_start(rows, options.marks) if not options.skip else 0
     if start:
         raise SeriesError(
-            f"the table seems to start at line {ends[start - 1] + 1} of the file ({separator.join(rows[start])[:60]}). "
-            f"If so, pass skip={ends[start - 1]} to leave out the lines before it."
+            f"the table seems to start at line {before + ends[start - 1] + 1} of the file "
+            f"({separator.join(rows[start])[:60]}). If so, pass skip={before + ends[start - 1]} to leave out the lines "
+            "before it."
         )
     rows = rows[:LOOKED_AT]
     if not rows or not rows[0]:
         raise SeriesError("the file is empty or starts with a blank line. Give a header and at least two rows.")
     other = next((mark for mark in ";\t" if len(rows[0]) == 1 and mark in rows[0][0]), None)
-    if other:
+    if other:  # and commas in the rows below, or it would have been taken
         raise SeriesError(
-            f"the first row {rows[0][0][:60]!r} is separated by semicolons or tabs. Pass separator={other!r}, or save "
-            "the file with commas."
+            f"the first row {rows[0][0][:60]!r} is separated by semicolons or tabs, and there are commas in the rows "
+            f'below. Pass separator={other!r}, and decimal="," if they are decimal marks.'
         )
     header = read_header(rows, options)
     with warnings.catch_warnings():
@@ -131,8 +134,8 @@ def _parse(text: str, separator: str, options: ReadOptions) -> Table:
         columns,
         times=times,
         named=not header.is_data,
-        repairs=(*header.repairs, *repairs),
-        first_line=start + options.skip if one_line_each else None,
+        repairs=(*laid_out, *header.repairs, *repairs),
+        first_line=start + before if one_line_each else None,
     )
 
 
