@@ -125,7 +125,8 @@ def _clipped(name: str, y: list[np.ndarray], x: np.ndarray) -> Iterator[Problem]
         run = max(_longest_run(one == levels[end]) for one in y)
         if counts[end] >= 5 and share > 0.005 and counts[end] > 4 * counts[next_one] and run >= 3:
             text = f"{counts[end]} values ({share:.1%}) equal the {word}, {levels[end]:.6g}, up to {run} in a row"
-            yield Problem("warning", "clipped", name, f"{text}. If the instrument clips there, declare them missing; if there is just nothing (no rain), leave them.")
+            advice = "If the instrument clips there, declare them missing; if nothing was there (no rain), leave them."
+            yield Problem("warning", "clipped", name, f"{text}. {advice}")
 
 
 def _held(name: str, y: list[np.ndarray], sd: float) -> Iterator[Problem]:
