@@ -11,9 +11,10 @@ from lamperti._typing import Float
 from lamperti.config import Config, ModelConfig
 from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.free_running import SHAKE
+from lamperti.data.holding import Judged
 from lamperti.data.regressed import DelayCoordinates, delay_coordinates
 from lamperti.data.starts import linear_law
-from lamperti.data.windows import Track, interpolate
+from lamperti.data.windows import interpolate
 from lamperti.forecasting import draw_drifts, emit, pick, roll_out
 from lamperti.model import LatentSDE
 from lamperti.prepared import PreparedData
@@ -54,7 +55,7 @@ def or_regressed(walk: PreparedData, found: Found, progress: Progress | None) ->
     config = Config(chosen, walk.config.fit)
     model = rescaled(walk, that_stays(walk, chosen, coordinates))
     kind = f"whose state is read off a window of {counted(coordinates.window, 'sample')}, with a regressed drift"
-    return _better(walk, found, model, config, coordinates.curve, kind, walk.held_out, progress)
+    return _better(walk, found, model, config, coordinates.curve, kind, walk.judged, progress)
 
 
 def or_linear(walk: PreparedData, found: Found, progress: Progress | None) -> Found:
@@ -67,7 +68,7 @@ def or_linear(walk: PreparedData, found: Found, progress: Progress | None) -> Fo
     linear = rescaled(walk, closed_form_model(config.model, law, walk.training, seed=walk.config.fit.seed))
     # Two linear models have so few coefficients that the data they were fitted to can tell them apart as well.
     both = found.config.model.kernel == LINEAR_KERNEL
-    judged = [*walk.held_out, *walk.training] if both else walk.held_out
+    judged = [*walk.judged, *map(Judged, walk.training)] if both else walk.judged
     kind = f"of a linear model, an autoregression on {counted(law.window, 'sample')}"
     return _better(walk, found, linear, config, law.curve, kind, judged, progress)
 
@@ -79,7 +80,7 @@ def _better(
     config: Config,
     curve: tuple[tuple[int, float, float], ...],
     kind: str,
-    judged: Sequence[Track],
+    judged: Sequence[Judged],
     progress: Progress | None,
 ) -> Found:
     """The other model in place of the one that was found, if it forecasts clearly better; and why."""

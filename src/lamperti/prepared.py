@@ -7,7 +7,7 @@ import numpy as np
 from lamperti.config import Config, FitConfig, ModelConfig
 from lamperti.data.bridging import tracks
 from lamperti.data.dimensions import DimensionCurve
-from lamperti.data.holding import hold_out
+from lamperti.data.holding import Judged, held_out_from, hold_out
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, check_for_training
 from lamperti.data.starts import UNTRAINED
@@ -31,10 +31,15 @@ class PreparedData:
     scaler: Scaler
     config: Config
     training: list[Track]
-    held_out: list[Track]
+    judged: list[Judged]
+    """Series whose ends are held out, with what comes before."""
     dimensions: DimensionCurve | None
     trending: bool
     """Whether the data has no stationary law."""
+
+    @property
+    def held_out(self) -> list[Track]:
+        return [Track(*(a[one.first :] for a in one.track)) for one in self.judged]
 
     @property
     def settings(self) -> Settings:
@@ -86,5 +91,6 @@ def prepare(series: list[Series], model: ModelConfig, fit: FitConfig, *, resumed
     if not (open_form or resumed):
         fit = fit.model_copy(update={"compare_linear": False, "compare_regressed": False})
     rng = np.random.default_rng(fit.seed)
-    training, held_out = hold_out(standard, fit.validation_fraction, config.window or 1, rng)
-    return PreparedData(series, scaler, Config(config, fit), training, held_out, choice.dimensions, trending)
+    first = held_out_from([t.mask for t in standard], fit.validation_fraction, config.window or 1, rng)
+    training, judged = hold_out(standard, first)
+    return PreparedData(series, scaler, Config(config, fit), training, judged, choice.dimensions, trending)

@@ -5,7 +5,7 @@ import pytest
 
 import lamperti as lp
 from lamperti.data import Track
-from lamperti.data.holding import hold_out
+from lamperti.data.holding import held_out_from, hold_out
 from lamperti.train.build import choose
 
 
@@ -19,10 +19,11 @@ def lengths(tracks):
 
 
 def held(tracks, fraction, window=5, seed=0):
-    training, held_out = hold_out(tracks, fraction, window, np.random.default_rng(seed))
-    for t in [*training, *held_out]:
+    first = held_out_from([t.mask for t in tracks], fraction, window, np.random.default_rng(seed))
+    training, judged = hold_out(tracks, first)
+    for t in [*training, *(one.track for one in judged)]:
         assert len(t.mask) == len(t.y) == len(t.dt) + 1
-    return lengths(training), lengths(held_out)
+    return lengths(training), [len(one.track.y) - one.first for one in judged]
 
 
 def test_whole_series_are_held_out_where_the_share_comes_to_one():
@@ -55,7 +56,8 @@ def test_the_only_long_series_is_never_held_out_whole(seed):
 def test_the_only_series_with_a_channel_is_never_held_out_whole(seed):
     y, mask, dt = track(60, 2)
     lacking = Track(y, mask & [True, False], dt)
-    training, _ = hold_out([lacking, lacking, Track(y, mask, dt)], 0.3, 5, np.random.default_rng(seed))
+    tracks = [lacking, lacking, Track(y, mask, dt)]
+    training, _ = hold_out(tracks, held_out_from([t.mask for t in tracks], 0.3, 5, np.random.default_rng(seed)))
     assert np.any([t.mask.any(axis=0) for t in training], axis=0).all()
 
 

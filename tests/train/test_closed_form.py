@@ -9,6 +9,7 @@ import lamperti as lp
 from lamperti.data import autoregressive as ar
 from lamperti.data import linear_law
 from lamperti.data.bridging import tracks
+from lamperti.data.holding import Judged
 from lamperti.data.scaling import Scaler
 from lamperti.data.windows import interpolate
 from lamperti.prepared import prepare
@@ -153,11 +154,11 @@ def test_of_few_segments_the_noise_stays_as_it_is():
 def test_a_model_is_no_better_than_itself_and_worse_with_ten_times_the_noise():
     prepared, model = _linear(wandering(4000))
     loud = bounded(model, prepared.batch(model.encoder.lead))
-    gain = compare_forecasts(model, model, prepared.training, seed=0)
+    gain = compare_forecasts(model, model, [*map(Judged, prepared.training)], seed=0)
     assert gain is not None and gain.share == 0.0 and not gain.clearly(0.02)
     values = Fitted.of(loud)
     loud = values._replace(g=values.g + np.log(100.0)).put_into(loud)
-    gain = compare_forecasts(loud, model, prepared.training, seed=0)
+    gain = compare_forecasts(loud, model, [*map(Judged, prepared.training)], seed=0)
     assert gain is not None and gain.share > 0.3 and gain.clearly(0.02)
     assert compare_forecasts(model, model, [], seed=0) is None
 

@@ -1,6 +1,7 @@
 """Which part of a data set training does not see."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,14 +14,18 @@ from lamperti.data.windows import Track
 _LEAST = 8  # samples that an end must have to be held out
 
 
-def hold_out(
-    tracks: Sequence[Track], fraction: float, window: int, rng: np.random.Generator
-) -> tuple[list[Track], list[Track]]:
-    """Training and validation."""
-    first = held_out_from([t.mask for t in tracks], fraction, window, rng)
+class Judged(NamedTuple):
+    """A series, and its first sample that training has not seen; those before it are the past of forecasts."""
+
+    track: Track
+    first: int = 0
+
+
+def hold_out(tracks: Sequence[Track], first: Mapping[int, int]) -> tuple[list[Track], list[Judged]]:
+    """Training, and what judges it: the series that are named, from their first unseen sample on."""
     seen = [(t, first.get(i, len(t.y))) for i, t in enumerate(tracks)]
     training = [Track(t.y[:k], t.mask[:k], t.dt[: k - 1]) for t, k in seen if k]
-    return training, [Track(*(a[k:] for a in tracks[i])) for i, k in first.items()]
+    return training, [Judged(tracks[i], k) for i, k in first.items()]
 
 
 def held_out_from(

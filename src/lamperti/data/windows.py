@@ -84,11 +84,13 @@ class SegmentSet:
             self.lengths <= self.length, self.lengths > 1, np.ceil((self.lengths - 1) / most + room)
         ).astype(int)
 
-    def cover(self, max_segments: int | None = None) -> Batch:
-        """Every sample once in a chain, as one batch; or ``max_segments`` of the segments, evenly spread."""
-        counts = -(-self.lengths // self.length)
+    def cover(self, max_segments: int | None = None, first: Sequence[int] | None = None) -> Batch:
+        """Every sample once in a chain, as one batch; or ``max_segments`` of the segments, evenly spread. ``first``:
+        the sample of each series from which on; those before it are in leads only."""
+        begin = np.zeros_like(self.lengths) if first is None else np.asarray(first)
+        counts = -(-(self.lengths - begin) // self.length)
         series = np.repeat(np.arange(len(counts)), counts)
-        starts = np.concatenate([np.arange(n) * self.length for n in counts])
+        starts = np.concatenate([begin[i] + np.arange(n) * self.length for i, n in enumerate(counts)])
         if max_segments is not None and max_segments < len(series):
             keep = np.linspace(0, len(series) - 1, max_segments).round().astype(int)
             series, starts = series[keep], starts[keep]

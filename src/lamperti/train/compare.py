@@ -7,7 +7,8 @@ import jax
 
 from lamperti._compile import compiled
 from lamperti._typing import PRNGKeyArray
-from lamperti.data.windows import Track, segment
+from lamperti.data.holding import Judged
+from lamperti.data.windows import segment
 from lamperti.emissions.linear_gaussian import LinearGaussian
 from lamperti.model import LatentSDE, Segment
 from lamperti.train.fitted import Fitted
@@ -15,6 +16,7 @@ from lamperti.train.forecast_fit import Scores, forecast_scores, gained, segment
 from lamperti.train.loop import as_segment
 
 _SEGMENTS, _FEWEST = 64, 4  # that are forecast, and without which no standard error can be told
+_SHORTEST = 24  # samples of a segment
 _PATHS = 64
 
 
@@ -28,14 +30,21 @@ class Gain(NamedTuple):
         return self.share > max(least, self.se)
 
 
-def compare_forecasts(first: LatentSDE, second: LatentSDE, tracks: Sequence[Track], *, seed: int) -> Gain | None:
-    """How much better the second forecasts these data; None where there is too little of it to tell."""
+def compare_forecasts(first: LatentSDE, second: LatentSDE, judged: Sequence[Judged], *, seed: int) -> Gain | None:
+    """How much better the second forecasts these data; None where there is too little of it to tell.
+
+    A state that is read off a long window sees the data before: without its past it would forecast from what was made
+    up."""
     models = (first, second)
-    if not tracks or not all(isinstance(m.emission, LinearGaussian) for m in models):
+    if not judged or not all(isinstance(m.emission, LinearGaussian) for m in models):
         return None
     lead = max(m.encoder.lead for m in models)
-    length = segment_length(lead + 1, max(len(t.y) for t in tracks))
-    batch = as_segment(segment(tracks, length, lead).cover(_SEGMENTS))
+    most = max(len(one.track.y) - one.first for one in judged)
+    length = min(segment_length(lead + 1, most), max(most // _FEWEST, _SHORTEST))
+    if length > most:
+        return None
+    segments = segment([one.track for one in judged], length, lead)
+    batch = as_segment(segments.cover(_SEGMENTS, [one.first for one in judged]))
     if len(batch.y) < _FEWEST:
         return None
     key = jax.random.key(seed)
