@@ -11,6 +11,7 @@ import lamperti as lp
 from lamperti.data.scaling import Scaler
 from lamperti.data.training_data import record_training_data
 from lamperti.diagnostics import judge
+from lamperti.diagnostics.long_run import _compare
 from lamperti.diagnostics.origins import UnseenForecasts
 from lamperti.diagnostics.simple_methods import on_steps, simple_scores
 from lamperti.diagnostics.unseen import Division, Span, divide
@@ -145,6 +146,27 @@ def test_paths_that_follow_a_trend_do_not_count_as_escaped():
     told = forecasts(ar1(900, 1), [ar1(1500, 2)], law_of(PHI))
     found = verdict_on(told, model(config=config), [SimpleNamespace(escape_share=0.25)])
     assert found.escapes == 0.0 and "Left to itself" not in found.sentence
+
+
+def test_free_runs_that_are_not_like_the_data_are_said_after_the_forecasts():
+    told = forecasts(ar1(900, 1), [ar1(1500, 2)], law_of(PHI))
+
+    def alike(**wrong):
+        return [SimpleNamespace(**{"escape_share": 0.0, "other_values": False, "other_spectrum": False} | wrong)]
+
+    right = verdict_on(told, model(), alike()).sentence
+    assert "left to itself" not in right
+    wrong = verdict_on(told, model(), alike(other_values=True, other_spectrum=True)).sentence
+    assert wrong == f"{right[:-1]}; but left to itself, the model has other values and spectrum than the data."
+
+
+def test_values_are_others_beyond_what_the_halves_of_the_data_differ_by():
+    rng = np.random.default_rng(0)
+    steady, moving = rng.normal(size=(4, 500)), rng.normal(size=(4, 500)) + np.repeat([0.0, 1.0], 2)[:, None]
+    for real, shift, other in ((steady, 0.05, False), (steady, 0.4, True), (moving, 0.4, False)):
+        assert (
+            _compare("y", real, rng.normal(size=(8, 500)) * real.std() + real.mean() + shift, 1.0).other_values is other
+        )
 
 
 def test_too_little_data_is_unknown_and_told_with_its_number():

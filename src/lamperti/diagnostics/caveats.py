@@ -8,6 +8,7 @@ import numpy as np
 
 from lamperti.data.starts import MOST_DIMENSIONS
 from lamperti.diagnostics.held_out import ForecastCheck
+from lamperti.diagnostics.long_run import WRONG_SPECTRUM
 from lamperti.train.history import History
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ _STILL_RISING = 0.02  # nats a transition over the last quarter
 _UNKNOWN_DRIFT = 0.5
 _ROUGH = 2.0
 _WRONG_SD = 1.35
-_WRONG_SPECTRUM = 0.3
 _CUT_SHORT = {"interrupted": "interrupted (Ctrl-C)", "terminated": "asked to end (SIGTERM) before it was done"}
 
 
@@ -118,7 +118,7 @@ def _long_run(found: "Diagnostics") -> Iterator[Caveat]:
     for code, size, text in (
         ("amplitude", lambda one: _factor(one.sd_ratio) / _WRONG_SD, _amplitude),
         ("roughness", lambda one: _factor(one.roughness_ratio) / _ROUGH, _roughness),
-        ("spectrum", lambda one: one.spectrum_distance / _WRONG_SPECTRUM, _spectrum),
+        ("spectrum", lambda one: one.spectrum_distance / WRONG_SPECTRUM, _spectrum),
     ):
         wrong = sorted((one for one in staying if size(one) > 1), key=size)
         if wrong:

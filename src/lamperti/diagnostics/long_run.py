@@ -23,6 +23,8 @@ from lamperti.results import FitResult, Simulation
 
 _LONGEST = 2048
 _LEAST = 20
+_FAR, _TWICE = 0.15, 2.0  # sds, and times the distance of the halves of the data
+WRONG_SPECTRUM = 0.3
 _PROMINENCE = 0.25  # of the sd: what counts as a maximum
 
 
@@ -49,6 +51,17 @@ class Likeness:
     """Hellinger, from 0 to 1."""
     escape_share: float
     """Share of paths that leave a box of three times the range of the data."""
+    halves_distance: float
+    """Of the values of the first and the last half of the real ones, as ``value_distance``."""
+
+    @property
+    def other_values(self) -> bool:
+        """Whether paths have values that are further from the data than its own halves are from each other, twice."""
+        return bool(self.value_distance > max(_FAR, _TWICE * self.halves_distance))
+
+    @property
+    def other_spectrum(self) -> bool:
+        return self.spectrum_distance > WRONG_SPECTRUM
 
 
 def lyapunov(result: FitResult, *, n_paths: int = 32, n_steps: int = 1500, seed: int = 0) -> Exponent:
@@ -119,6 +132,8 @@ def _compare(name: str, real: np.ndarray, model: np.ndarray, step: float) -> Lik
     frequency = np.fft.rfftfreq(n, step)
     blank = np.full(len(frequency), np.nan)
     prominence = _PROMINENCE * float(real.std())
+    half = real.size // 2
+    first, last = real.reshape(1, -1)[:, :half], real.reshape(1, -1)[:, -half:]
     return Likeness(
         channel=name,
         real=real,
@@ -134,6 +149,7 @@ def _compare(name: str, real: np.ndarray, model: np.ndarray, step: float) -> Lik
         value_distance=invariants.value_distance(model, real),
         spectrum_distance=invariants.spectrum_distance(model, real, sigma),
         escape_share=escape,
+        halves_distance=invariants.value_distance(first, last),
     )
 
 

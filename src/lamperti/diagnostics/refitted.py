@@ -12,9 +12,10 @@ from lamperti._errors import LampertiError, LampertiWarning
 from lamperti.config import FitConfig, ModelConfig
 from lamperti.data.series import Series
 from lamperti.data.starts import REGRESSED, UNTRAINED
+from lamperti.diagnostics.long_run import likeness
 from lamperti.diagnostics.origins import forecast_unseen
 from lamperti.diagnostics.unseen import is_known
-from lamperti.diagnostics.verdict import Verdict, verdict_on
+from lamperti.diagnostics.verdict import PATHS, Verdict, verdict_on
 from lamperti.fitting import fit
 from lamperti.results import FitResult
 
@@ -47,10 +48,11 @@ def or_refitted(
         except LampertiError:  # three quarters are too short
             return verdict
         found = forecast_unseen(again, series, n_origins=_ORIGINS, n_samples=n_samples, seed=seed)
-    judged = verdict_on(found, again)
+        alike, _ = likeness(again, series, n_paths=PATHS, seed=seed)
+    judged = verdict_on(found, again, alike)
     if judged.kind == "unknown":
         return verdict
-    return dataclasses.replace(judged, notes=(_NOTE, *judged.notes), escapes=verdict.escapes)
+    return dataclasses.replace(judged, notes=(_NOTE, *judged.notes))
 
 
 def _same_kind(model: ModelConfig) -> ModelConfig:

@@ -35,7 +35,7 @@ _MATTERS = 0.01  # of a score: a smaller difference is none, however sure
 _BROKEN = 1e6  # sds: the score of a forecast that left the range of numbers
 _FEW_RUNAWAYS = 0.01  # share of the futures
 _MOST_CHANNELS = 8
-_PATHS = 8
+PATHS = 8
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def judge(
             "unknown",
         )
     found = forecast_unseen(result, series, training=training, n_origins=n_origins, n_samples=n_samples, seed=seed)
-    alike, _ = likeness(result, series, n_paths=_PATHS, seed=seed)
+    alike, _ = likeness(result, series, n_paths=PATHS, seed=seed)
     return verdict_on(found, result, alike)
 
 
@@ -157,14 +157,17 @@ def verdict_on(found: UnseenForecasts | None, result: FitResult, alike: Sequence
     """The verdict on forecasts that were made already, and on free-running paths beside the data."""
     # Of data with a trend, free-running paths leave the range: they follow it.
     escapes = max((one.escape_share for one in alike if result.config.model.bounded is not False), default=0.0)
+    staying = [one for one in alike if result.config.model.bounded is not False and not one.escape_share]
+    unlike = ("values",) * any(one.other_values for one in staying)
+    unlike += ("spectrum",) * any(one.other_spectrum for one in staying)
     if found is None:
-        return Verdict(sentence_of(Findings(escapes=escapes)), "unknown", escapes=escapes)
+        return Verdict(sentence_of(Findings(escapes=escapes, unlike=unlike)), "unknown", escapes=escapes)
     channels = np.unique(np.linspace(0, len(result.names) - 1, _MOST_CHANNELS).round().astype(int)).tolist()
     horizons = judged_horizons(found)
     runaways = _runaways(found)
     seen = Findings(
         unseen=found.division.n_unseen, origins=len(found.truth), runaways=runaways, escapes=escapes,
-        step=result.step, unit=result.step_unit, outcomes=(),
+        step=result.step, unit=result.step_unit, outcomes=(), unlike=unlike,
     )  # fmt: skip
     notes = list(filter(None, [found.division.remark]))
     if not horizons:

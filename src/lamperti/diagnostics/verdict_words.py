@@ -29,6 +29,8 @@ class Findings(NamedTuple):
     unit: str = ""
     """Of time, in which ``step`` is given; steps are counted where it is not known."""
     outcomes: tuple[tuple[int, str, str], ...] = ()
+    unlike: tuple[str, ...] = ()
+    """In what free-running paths differ from the data."""
 
 
 def sentence_of(found: Findings) -> str:
@@ -44,6 +46,8 @@ def sentence_of(found: Findings) -> str:
         parts.append(_too_little(found))
         ending = ""
     text = "; ".join(parts)
+    if found.unlike:
+        ending += f"; but left to itself, the model has other {_listed(found.unlike)} than the data"
     return f"{text[0].upper()}{text[1:]}{ending}."
 
 
