@@ -271,7 +271,7 @@ def test_units_and_repairs_survive(tmp_path):
 
 def test_a_newer_format_names_the_version_that_wrote_it(model_file):
     content, arrays = _parts(model_file)
-    _forge(model_file, content | {"schema": 6, "version": "9.9"}, arrays)
+    _forge(model_file, content | {"schema": 99, "version": "9.9"}, arrays)
     with pytest.raises(lp.ModelFileError, match=r"lamperti 9\.9 .*newer"):
         lp.load(model_file)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-SCHEMA = 5
+SCHEMA = 6
 AXES = "model.dynamics.axes"
 
 
@@ -48,4 +48,9 @@ def _from_4(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"state_noise": False, "dimensions": None}
 
 
-_MIGRATIONS = {1: _from_1, 2: dict, 3: _from_3, 4: _from_4}  # of the header, format 3 changed nothing
+def _from_5(content: dict[str, Any]) -> dict[str, Any]:
+    """Format 5 had no logarithms."""
+    return content | {"logged": [], "sds": None}
+
+
+_MIGRATIONS = {1: _from_1, 2: dict, 3: _from_3, 4: _from_4, 5: _from_5}  # of the header, format 3 changed nothing

@@ -93,7 +93,7 @@ class ModelConfig(_Config):
         default="window", description="causal window network, or the paper's"
     )
     window: int | None = Field(
-        default=None, ge=2, description="samples of the encoder's window; from the autocorrelation"
+        default=None, ge=1, description="samples of the encoder's window; from the autocorrelation"
     )
     coordinates: Literal["components", "predictive", "autoregressive", "level-free", "regressed"] | None = Field(
         default=None,
@@ -112,6 +112,11 @@ class ModelConfig(_Config):
     bounded: bool | None = Field(
         default=None,
         description="pull paths back that leave the region of the data; when left out, wherever the data has no trend",
+    )
+    log: tuple[str, ...] | None = Field(
+        default=None,
+        description="channels whose logarithm is modelled, as suits those that vary in proportion to their level; when "
+        "left out, where a linear model in closed form is taken and held-out data say so",
     )
     encoder_sd: float = Field(default=0.5, gt=0, description="sd of the encoder's potentials at the start")
     n_components: int = Field(
@@ -143,6 +148,8 @@ class ModelConfig(_Config):
                 f"a latent_dim of {self.latent_dim} is for linear models only; use at most {_MOST_DIMENSIONS}, or "
                 "coordinates='autoregressive'."
             )
+        if self.window == 1 and self.coordinates not in ("autoregressive", "level-free"):
+            raise ValueError("a window of 1 is for linear models only; use 2 or more, or coordinates='autoregressive'.")
         return self
 
 

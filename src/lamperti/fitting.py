@@ -18,13 +18,10 @@ from lamperti._numbers import as_seed
 from lamperti._runtime import refuse_fork
 from lamperti.alternatives import Found, bounded_of, or_linear, or_regressed, rescaled, tell, that_stays
 from lamperti.config import FitConfig, ModelConfig
-from lamperti.data.bridging import tracks
 from lamperti.data.checking.concerns import warn_of_concerns
 from lamperti.data.reading import read
-from lamperti.data.scaling import Scaler
-from lamperti.data.series import as_series_list, check_for_training
+from lamperti.data.series import as_series_list
 from lamperti.data.starts import REGRESSED, UNTRAINED
-from lamperti.data.stationarity import assess
 from lamperti.data.training_data import record_split
 from lamperti.data.windows import Batch
 from lamperti.forecasting import smooth
@@ -35,7 +32,6 @@ from lamperti.results import FitResult
 from lamperti.runs.folder import RunFolder, new_run, unfinished_run
 from lamperti.train.build import (
     build_model,
-    choose,
     coordinates_asked,
     skeleton,
 )
@@ -58,11 +54,8 @@ def build(data: Any, model: ModelConfig | None = None, *, seed: int = 0) -> Late
     """The model at its start, before training: the Hankel embedding with a regressed drift."""
     refuse_fork()
     model = _config(model, ModelConfig, "model")
-    series = as_series_list(data)
-    check_for_training(series)
-    standard = tracks(series, Scaler.from_series(series))
-    trending = not assess(series).stationary
-    return build_model(choose(model, standard, trending=trending)[0], standard, seed=as_seed(seed))
+    walk = prepare(as_series_list(data), model, FitConfig(seed=as_seed(seed), validation_fraction=0.0))
+    return build_model(walk.config.model, walk.training, seed=walk.config.fit.seed)
 
 
 @shows_progress
@@ -220,6 +213,9 @@ def _gained(gain: float) -> str:
 def _tell_choice(progress: Progress | None, asked: ModelConfig, walk: PreparedData) -> None:
     if asked.latent_dim is None and walk.dimensions is not None:
         tell(progress, walk.dimensions.reason, stays=True)
+    if asked.log is None and walk.config.model.log:
+        names = ", ".join(walk.config.model.log)
+        tell(progress, f"modelled by the logarithm, for it varies in proportion to its level: {names}", stays=True)
 
 
 @contextmanager

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamperti.config import Config, FitConfig, ModelConfig
-from lamperti.data.bridging import tracks
 from lamperti.data.dimensions import DimensionCurve
 from lamperti.data.holding import Judged, held_out_from, hold_out
+from lamperti.data.logarithms import scale_and_choose
 from lamperti.data.scaling import Scaler
 from lamperti.data.series import Series, check_for_training
-from lamperti.data.starts import UNTRAINED
+from lamperti.data.starts import CLOSED_FORM, UNTRAINED
 from lamperti.data.stationarity import assess
 from lamperti.data.windows import Batch, SegmentSet, Track, segment
 from lamperti.model import Segment
@@ -81,10 +81,15 @@ def prepare(series: list[Series], model: ModelConfig, fit: FitConfig, *, resumed
 
     ``resumed``: whether the configuration is that of a run, which has what was chosen as if it had been asked for."""
     check_for_training(series)
-    scaler = Scaler.from_series(series)
-    standard = tracks(series, scaler)
     trending = not assess(series).stationary
-    config, choice = choose(model, standard, trending=trending)
+    scaler, standard, (config, choice) = scale_and_choose(
+        series,
+        model.log,
+        lambda standard: choose(model, standard, trending=trending),
+        lambda found: found[1].coordinates in CLOSED_FORM,
+        trending=trending,
+    )
+    config = config.model_copy(update={"log": tuple(filter(None, scaler.logged))})
     if config.bounded is None:
         config = config.model_copy(update={"bounded": not trending})
     open_form = model.latent_dim is None and leaves_form_open(model, standard) and choice.coordinates not in UNTRAINED

@@ -1,13 +1,14 @@
-"""Standardisation: values to zero mean and unit sd, time to unit median step.
+"""Standardisation: values, or their logarithms, to zero mean and unit sd, time to unit median step.
 
-Notation   y: values [T, P]   shift, scale: mean and sd a channel [P]   time_unit: median step over all series
+Notation   y: values [T, P]   shift, scale: mean and sd a channel [P], of log y where that is modelled
+           time_unit: median step over all series
 
 Dates that keep to a calendar (months, quarters, years, business days) are counted in its steps: here, and only here,
 times of a series become steps of the model (`steps_of`, `in_steps`) and steps become times again (`times_after`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,15 +40,33 @@ class Scaler:
     """For lengths of time, where times were dates: "h", "months", ..."""
     end: float | None = None
     """The last date of the data."""
+    logged: tuple[str, ...] = ()
+    """The name of each channel whose logarithm is modelled, empty of the others; nothing where there is none."""
+    sds: Float[np.ndarray, " P"] | None = None
+    """Of the values themselves, where some logarithm is modelled."""
 
     @classmethod
-    def from_series(cls, series: Sequence[Series]) -> "Scaler":
-        """Mean and sd over the observed values of all series together, and their median step."""
-        moments = [
-            _moments(np.concatenate([s.values[s.mask[:, p], p] for s in series]), name)
-            for p, name in enumerate(series[0].names)
+    def from_series(cls, series: Sequence[Series], logged: Sequence[str] = ()) -> "Scaler":
+        """Mean and sd over the observed values of all series together, and their median step. ``logged``: channels
+        whose logarithm is modelled."""
+        names = series[0].names
+        if unknown := [name for name in logged if name not in names]:
+            raise SeriesError(f"log= names {unknown[0]!r}, which is no channel. There are: {', '.join(names)}.")
+        values = [np.concatenate([s.values[s.mask[:, p], p] for s in series]) for p in range(len(names))]
+        moments = [_moments(y, name) for y, name in zip(values, names, strict=True)]
+        found = cls._of_dates(series, *np.array(moments).T)
+        if not logged:
+            return found
+        in_logs = [
+            _moments(_logarithm(y, name), name) if name in logged else plain
+            for y, name, plain in zip(values, names, moments, strict=True)
         ]
-        shift, scale = np.array(moments).T
+        shift, scale = np.array(in_logs).T
+        which = tuple(name if name in logged else "" for name in names)
+        return replace(found, shift=shift, scale=scale, logged=which, sds=found.scale)
+
+    @classmethod
+    def _of_dates(cls, series: Sequence[Series], shift: np.ndarray, scale: np.ndarray) -> "Scaler":
         step = float(np.median(np.concatenate([s.steps for s in series])))
         if not SHORTEST <= step <= LONGEST:
             raise SeriesError(f"the median step of the times is {step:.3g}, which is beyond all units. Change theirs.")
@@ -55,6 +74,11 @@ class Scaler:
             return cls(shift, scale, step)
         last = max(float(s.times[-1]) for s in series)
         return cls(shift, scale, step, find_calendar([s.times for s in series]), step_told(series)[1], last)
+
+    @property
+    def spread(self) -> Float[np.ndarray, " P"]:
+        """The sd of each channel, in its own unit."""
+        return self.scale if self.sds is None else self.sds
 
     @property
     def step(self) -> float:
@@ -83,12 +107,23 @@ class Scaler:
 
     def values(self, y: Float[np.ndarray, "*K P"]) -> Float[np.ndarray, "*K P"]:
         """Values in the model's units; NaN stays NaN."""
+        if any(self.logged):
+            y = np.array(y, dtype=float)
+            for p, name in enumerate(self.logged):
+                if name:
+                    y[..., p] = _logarithm(y[..., p], name)
         return (y - self.shift) / self.scale
 
     def unscale_values(self, y: Float[np.ndarray, "*K P"]) -> Float[np.ndarray, "*K P"]:
-        return y * self.scale + self.shift
+        y = y * self.scale + self.shift
+        for p, name in enumerate(self.logged):
+            if name:
+                with np.errstate(over="ignore"):  # what runs away is infinite, and found by those who look
+                    y[..., p] = np.exp(y[..., p])
+        return y
 
     def unscale_sd(self, sd: Float[np.ndarray, "*K P"]) -> Float[np.ndarray, "*K P"]:
+        """Of a channel whose logarithm is modelled, a share of the value."""
         return sd * self.scale
 
     def steps(self, dt: Float[np.ndarray, "*K"]) -> Float[np.ndarray, "*K"]:
@@ -106,6 +141,17 @@ def step_told(series: Sequence[Series]) -> tuple[float, str]:
         return calendar.step, calendar.unit
     unit = unit_for(step, max(float(s.times[-1] - s.times[0]) for s in series))
     return step / SECONDS[unit], unit
+
+
+def _logarithm(y: Float[np.ndarray, "*K"], name: str) -> Float[np.ndarray, "*K"]:
+    with np.errstate(invalid="ignore"):
+        low = y <= 0.0
+    if low.any():
+        raise SeriesError(
+            f"column {name!r} holds {y[low].flat[0]:.6g}, but its logarithm is modelled, of which there is none for 0 "
+            "and less. Declare such values missing, or fit the values themselves: log=()."
+        )
+    return np.log(y)
 
 
 def _moments(values: Float[np.ndarray, " N"], name: str) -> tuple[float, float]:

@@ -57,5 +57,5 @@ def or_refitted(
 
 def _same_kind(model: ModelConfig) -> ModelConfig:
     """What is asked for when a model is fitted again. Coordinates of a window take a minute to choose, and stay."""
-    kept = ["coordinates", "bounded", *(["latent_dim", "window", "newest"] * (model.coordinates == REGRESSED))]
+    kept = ["coordinates", "bounded", "log", *(["latent_dim", "window", "newest"] * (model.coordinates == REGRESSED))]
     return ModelConfig(**{name: getattr(model, name) for name in kept})

@@ -135,9 +135,8 @@ def _channels(result: FitResult) -> Rows:
     )
     for p, name in enumerate(result.names):
         noise = scaler.unscale_sd(np.sqrt(variance))[p]
-        rows.append(
-            (visible(name), f"{scaler.shift[p]:.4g}", f"{scaler.scale[p]:.4g}", f"{noise:.3g}", f"{variance[p]:.1%}")
-        )
+        told = f"log {visible(name)}" if any(scaler.logged) and scaler.logged[p] else visible(name)
+        rows.append((told, f"{scaler.shift[p]:.4g}", f"{scaler.scale[p]:.4g}", f"{noise:.3g}", f"{variance[p]:.1%}"))
     return rows
 
 

@@ -214,7 +214,7 @@ def _blocks(found: UnseenForecasts, h: int) -> np.ndarray:
 def _table(
     found: UnseenForecasts, simple: SimpleScores, horizons: list[int], channels: list[int], result: FitResult
 ) -> tuple[HorizonVerdict, ...]:
-    scale = result.scaler.scale[channels]
+    scale = result.scaler.spread[channels]
     own = _capped(found.crps[:, np.array(horizons) - 1][..., channels] / scale)
     others = {name: _capped(score / scale) for name, score in simple.crps.items()}
     rows, alone = [], []

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lamperti._typing import Bool
-from lamperti.data.bridging import tracks
 from lamperti.data.correlation import first_minimum_lag
 from lamperti.data.dimensions import DimensionCurve
-from lamperti.data.scaling import Scaler
+from lamperti.data.logarithms import scale_and_choose
 from lamperti.data.series import Series
-from lamperti.data.starts import choose_start, equal_steps
+from lamperti.data.starts import CLOSED_FORM, Choice, choose_start, equal_steps
 from lamperti.data.stationarity import assess
-from lamperti.data.windows import interpolate
+from lamperti.data.windows import Track, interpolate
 
 LOOKED_AT = 100_000  # samples that lag, window and dimension are chosen from
 
@@ -51,11 +50,15 @@ def suggest(series: list[Series], channels: list[int]) -> Suggestion | None:
             left -= one.length
     if max(one.length for one in kept) < 10 or not varying(kept).all():
         return None  # a channel may vary only beyond the part that was looked at
-    standard = tracks(kept, Scaler.from_series(kept))
-    arrays = [interpolate(track) for track in standard]
     trending = not assess(kept).stationary
-    choice = choose_start(arrays, closed_form=equal_steps(standard), trending=trending)
-    lag = first_minimum_lag(arrays)
+
+    def look(standard: list[Track]) -> Choice:
+        arrays = [interpolate(track) for track in standard]
+        return choose_start(arrays, closed_form=equal_steps(standard), trending=trending)
+
+    is_linear = lambda choice: choice.coordinates in CLOSED_FORM  # noqa: E731
+    _, standard, choice = scale_and_choose(kept, None, look, is_linear, trending=trending)
+    lag = first_minimum_lag([interpolate(track) for track in standard])
     chosen = choice.dimensions
     return Suggestion(lag.lag, lag.rule, choice.dimension, choice.window, chosen.reason, chosen.curve)
 
