@@ -143,7 +143,9 @@ def rescaled(walk: PreparedData, model: LatentSDE) -> LatentSDE:
 
 def bounded_of(walk: PreparedData, model: LatentSDE) -> LatentSDE:
     """The model that stays near its data, where the data has a law that stays."""
-    return bounded(model, walk.batch(model.encoder.lead)) if walk.config.model.bounded else model
+    if not walk.config.model.bounded:
+        return model
+    return bounded(model, walk.batch(model.encoder.lead), walk.scaler.most_room)
 
 
 def tell(progress: Progress | None, stage: str, *, stays: bool = False) -> None:

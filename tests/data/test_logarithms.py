@@ -16,7 +16,7 @@ def wandering(n=900, seed=0, phi=0.9):
 
 @pytest.fixture(scope="module")
 def river():
-    return lp.Series(np.exp(3.0 + 0.4 * wandering()), names=("flow",))
+    return lp.Series(np.exp(3.0 + 0.25 * wandering()), names=("flow",))
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,14 @@ def fitted(river):
 
 def test_a_channel_in_proportion_to_its_level_is_found_and_others_are_not():
     x = wandering()
-    assert in_proportion([np.exp(0.4 * x)]) and in_proportion([np.exp(0.4 * x[:400]), np.exp(0.4 * x[400:])])
+    assert in_proportion([np.exp(0.25 * x)]) and in_proportion([np.exp(0.25 * x[:400]), np.exp(0.25 * x[400:])])
     assert not in_proportion([x + 20.0])  # positive, noise of one size
     assert not in_proportion([x])  # negative values
-    assert not in_proportion([np.exp(0.02 * x)])  # hardly different
-    assert not in_proportion([np.exp(0.4 * x[:30])])  # too few to tell
-    holed = np.where(np.arange(900) % 7, np.exp(0.4 * x), np.nan)
-    assert in_proportion([np.where(np.arange(900) < 450, np.exp(0.4 * x), holed)])
+    assert not in_proportion([np.exp(0.01 * x)])  # hardly different
+    assert not in_proportion([np.exp(1.0 * x)])  # paths would go far beyond the data
+    assert not in_proportion([np.exp(0.25 * x[:30])])  # too few to tell
+    holed = np.where(np.arange(900) % 7, np.exp(0.25 * x), np.nan)
+    assert in_proportion([np.where(np.arange(900) < 450, np.exp(0.25 * x), holed)])
 
 
 def test_values_come_back_from_their_logarithms_and_the_sd_stays_known(river):
@@ -56,9 +57,15 @@ def test_forecasts_of_a_river_are_positive_and_right(river, fitted):
         low, high = np.quantile(samples, [0.05, 0.95], axis=0)
         inside.append((river.values[at : at + 10, 0] >= low) & (river.values[at : at + 10, 0] <= high))
         # the exact law: log y is normal about phi^h times its deviation
-        x = (np.log(river.values[at - 1, 0]) - 3.0) / 0.4
-        np.testing.assert_allclose(np.median(samples[:, 0]), np.exp(3.0 + 0.4 * 0.9 * x), rtol=0.2)
+        x = (np.log(river.values[at - 1, 0]) - 3.0) / 0.25
+        np.testing.assert_allclose(np.median(samples[:, 0]), np.exp(3.0 + 0.25 * 0.9 * x), rtol=0.2)
     assert 0.82 < np.mean(inside) < 0.97
+
+
+def test_free_runs_stay_within_three_times_the_range(fitted, river):
+    values = river.values[:700, 0]
+    paths = lp.simulate(fitted, n_steps=20_000, n_paths=4).samples
+    assert (np.abs(paths - (values.min() + values.max()) / 2) <= 1.5 * np.ptp(values)).all()
 
 
 def test_check_tells_the_same_choice(river, fitted):

@@ -24,6 +24,9 @@ _FEWEST = 40  # samples
 _MOST = 5.0  # nats that one sample may say
 _NOTICED, _ERRORS = 0.1, 3.0  # nats a sample, and standard errors, by which the logarithm must be better
 
+_RARE = 4.0  # sds above the mean of the logarithm, where free-running paths get to now and then
+_BOX = 3.0  # ranges of the data, about its middle, that they must stay within
+
 _T = TypeVar("_T")
 
 
@@ -53,17 +56,22 @@ def scale_and_choose(
 
 
 def in_proportion(channel: Sequence[Float[np.ndarray, " _T"]]) -> bool:
-    """Whether a channel is clearly better told by a regression of its logarithm."""
+    """Whether a channel is clearly better told by a regression of its logarithm, and the normal law of that has no
+    values far from the data: of noise that is large even in the logarithm, the exponential is enormous."""
     known = np.concatenate([y[np.isfinite(y)] for y in channel])
     if len(known) < _FEWEST or known.min() <= 0.0:
         return False
+    logs = np.log(known)
+    rare = np.exp(min(logs.mean() + _RARE * logs.std(), np.log(np.finfo(float).max)))
+    if rare > (known.min() + known.max()) / 2 + _BOX / 2 * np.ptp(known):
+        return False
     n_lags = int(np.clip(len(known) // _ROWS_A_LAG, 1, _LAGS))
     unit = float(np.median(known))
-    plain, logs = (_rows([f(y / unit) for y in channel], n_lags) for f in (lambda y: y, np.log))
+    plain, in_logs = (_rows([f(y / unit) for y in channel], n_lags) for f in (lambda y: y, np.log))
     if len(plain) < _FEWEST or np.linalg.matrix_rank(plain - plain.mean(axis=0)) <= n_lags:
         return False
     # the density of y by that of log y: divided by y
-    gain = np.clip(_log_density(logs) - logs[:, -1] - _log_density(plain), -_MOST, _MOST)
+    gain = np.clip(_log_density(in_logs) - in_logs[:, -1] - _log_density(plain), -_MOST, _MOST)
     each = np.array([part.mean() for part in np.array_split(gain, _STRETCHES)])
     se = each.std(ddof=1) / np.sqrt(_STRETCHES)
     return bool(gain.mean() > max(_NOTICED, _ERRORS * se))

@@ -24,6 +24,7 @@ _LARGEST = np.finfo(np.float64).max / 4
 _SMALLEST = 4 / np.finfo(np.float64).max
 
 
+_MOST_TIMES = 1.5  # the largest value, that paths of a channel whose logarithm is modelled are led to
 SHORTEST, LONGEST = 1e-100, 1e100  # steps of time: beyond, rates of change overflow
 
 
@@ -79,6 +80,13 @@ class Scaler:
     def spread(self) -> Float[np.ndarray, " P"]:
         """The sd of each channel, in its own unit."""
         return self.scale if self.sds is None else self.sds
+
+    @property
+    def most_room(self) -> Float[np.ndarray, " P"]:
+        """How far above its largest value a channel may be led, in the model's units. A quarter of the range of a
+        logarithm may be many times the range of the values."""
+        logged = np.array([bool(name) for name in self.logged] or [False] * len(self.scale))
+        return np.where(logged, np.log(_MOST_TIMES) / self.scale, np.inf)
 
     @property
     def step(self) -> float:

@@ -21,9 +21,10 @@ _ROOM = 0.25  # of a channel's range, beyond each of its ends
 _WORST_CONDITION = 1e-12  # states in a plane keep a little width across it
 
 
-def bounded(model: LatentSDE, batch: Segment) -> LatentSDE:
+def bounded(model: LatentSDE, batch: Segment, most_room: Float[np.ndarray, " P"] | float = np.inf) -> LatentSDE:
     """The model with a drift that pulls back outside the region of this data; as it was where there is no such region
-    (states that are not finite, or an emission of which the values cannot be read off)."""
+    (states that are not finite, or an emission of which the values cannot be read off). ``most_room``: how far beyond
+    its largest value a channel may go at most."""
     if not isinstance(model.emission, LinearGaussian):
         return model
     means, valid = (np.asarray(a) for a in _means(model, batch))
@@ -34,6 +35,7 @@ def bounded(model: LatentSDE, batch: Segment) -> LatentSDE:
         np.where(seen, y, np.nan)[valid.ravel()],
         np.asarray(model.emission.C),
         np.asarray(model.emission.c),
+        most_room,
     )
     return model if found is None else with_region(model, found)
 
@@ -50,7 +52,11 @@ def blank_region(dim: int, n_channels: int) -> Region:
 
 
 def region(
-    x: Float[np.ndarray, "n D"], y: Float[np.ndarray, "n P"], C: Float[np.ndarray, "P D"], c: Float[np.ndarray, " P"]
+    x: Float[np.ndarray, "n D"],
+    y: Float[np.ndarray, "n P"],
+    C: Float[np.ndarray, "P D"],
+    c: Float[np.ndarray, " P"],
+    most_room: Float[np.ndarray, " P"] | float = np.inf,
 ) -> Region | None:
     """From states and values of the data (NaN where not observed) and the emission y = C x + c."""
     x = x[np.isfinite(x).all(axis=1)]
@@ -67,7 +73,7 @@ def region(
     middle = C @ centre + c
     # The values of the centre lie between those of the data; not less than the room is left on either side.
     low = np.maximum(middle - lowest, 0.0) + room
-    high = np.maximum(highest - middle, 0.0) + room
+    high = np.maximum(highest - middle, 0.0) + np.minimum(room, most_room)
     return Region(*(to_jax(a) for a in (centre, whitener / (_MARGIN * furthest), C, low, high)))
 
 
