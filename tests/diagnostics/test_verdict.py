@@ -13,7 +13,7 @@ from lamperti.data.training_data import record_training_data
 from lamperti.diagnostics import judge
 from lamperti.diagnostics.long_run import _compare
 from lamperti.diagnostics.origins import UnseenForecasts
-from lamperti.diagnostics.simple_methods import on_steps, simple_scores
+from lamperti.diagnostics.simple_methods import NEIGHBOURS, on_steps, simple_scores
 from lamperti.diagnostics.unseen import Division, Span, divide
 from lamperti.diagnostics.verdict import verdict_on
 from lamperti.diagnostics.verdict_words import Findings, sentence_of
@@ -167,6 +167,20 @@ def test_values_are_others_beyond_what_the_halves_of_the_data_differ_by():
         assert (
             _compare("y", real, rng.normal(size=(8, 500)) * real.std() + real.mean() + shift, 1.0).other_values is other
         )
+
+
+def test_a_verdict_shows_its_sentence_at_the_prompt_and_its_table_in_a_notebook():
+    found = verdict(law_of(PHI))
+    assert repr(found) == f"Verdict({found.kind}: {found.sentence})"
+    html = found._repr_html_()
+    assert found.sentence in html and "best simple method" in html and html.count("<tr>") == 1 + len(found.table)
+    assert "Unknown" in verdict_on(None, model())._repr_html_()
+
+
+def test_lengths_of_time_take_a_larger_unit_in_place_of_powers_of_ten():
+    outcomes = tuple((steps, "as good" if steps == 1 else "worse", NEIGHBOURS) for steps in (1, 3, 100))
+    said = sentence_of(Findings(100, 20, step=16.0, unit="ms", outcomes=outcomes))
+    assert "from 48 ms to 1.6 s ahead" in said and "up to 16 ms" not in said and "16 ms ahead" in said
 
 
 def test_too_little_data_is_unknown_and_told_with_its_number():

@@ -23,6 +23,7 @@ from lamperti.data.series import Series
 from lamperti.evaluation.scores import crps
 
 _N_VALIDATION = 100
+_LEAST = 1e-12  # of the largest distance: the scale of weights
 _N_MEMBERS = 50
 
 
@@ -86,7 +87,8 @@ class FittedSimplex:
         check_request(context, horizon, n_samples, n_channels=1, least=self.span, furthest=self.horizon)
         z = _delays(context[:, 0], np.array([len(context) - 1]), self.lag, self.points.shape[1])
         distance, found = (np.atleast_1d(a[0]) for a in self.tree.query(z, k=self.neighbours))
-        scale = max(float(np.median(distance)), np.finfo(float).tiny)  # zero where the present was seen many times
+        # zero where the present was seen many times
+        scale = max(float(np.median(distance)), _LEAST * float(distance.max()), np.finfo(float).tiny)
         weights = np.exp(-distance / scale)
         rng = np.random.default_rng(seed)
         picked = self.newest[rng.choice(found, n_samples, p=weights / weights.sum())]

@@ -34,13 +34,23 @@ def unit_for(step: float, span: float | None = None) -> str:
     return fits[-1] if fits else "µs"
 
 
+_LONGEST_WRITTEN = 1e6
+
+
 def in_words(number: float, unit: str, digits: int = 4) -> str:
     """A length of time as text.
 
     >>> in_words(1.0, "days"), in_words(2.5, "h"), in_words(3, "business days"), in_words(0.25, "")
     ('1 day', '2.5 h', '3 business days', '0.25')
+    >>> in_words(1600.0, "ms", 3), in_words(1600.0, "m", 3)  # a larger unit in place of a power of ten
+    ('1.6 s', '1600 m')
     """
     text = f"{number:.{digits}g}"
+    if "e+" in text:
+        longer = unit_for(number * SECONDS[unit]) if unit in SECONDS else unit
+        if longer != unit:
+            return in_words(number * SECONDS[unit] / SECONDS[longer], longer, digits)
+        text = f"{number:.0f}" if number < _LONGEST_WRITTEN else text
     return f"{text} {one(unit) if text == '1' else unit}".rstrip()
 
 

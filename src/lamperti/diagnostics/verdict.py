@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from lamperti._shown import html_table, html_text
 from lamperti.data.series import Series
 from lamperti.diagnostics.long_run import Likeness, likeness
 from lamperti.diagnostics.origins import UnseenForecasts, forecast_unseen
@@ -60,7 +61,7 @@ class HorizonVerdict:
     """By method; "model" is the fitted one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What to think of a fitted model, the most important first."""
 
@@ -79,6 +80,14 @@ class Verdict:
     """Share of the forecast futures that leave three times the range of the data."""
     escapes: float = 0.0
     """Share of the free-running paths that do."""
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.kind}: {self.sentence})"
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.short_rows() or [()]
+        notes = html_text("\n".join((*self.notes, *self.advice))) if self.notes or self.advice else ""
+        return html_table(self.sentence, rows, header) + notes
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -93,8 +93,9 @@ def _range(found: Findings, run: list[tuple[int, str, str]]) -> str:
         return f"{end} ahead"
     if first == found.outcomes[0][0]:
         return f"up to {end} ahead"
-    begin = f"{first * found.step:.3g}" if found.unit else str(first)
-    return f"from {begin} to {end} ahead"
+    begin = _ahead(found, first) if found.unit else str(first)
+    unit = end.partition(" ")[2]
+    return f"from {begin.removesuffix(f' {unit}') if unit else begin} to {end} ahead"
 
 
 def _ahead(found: Findings, steps: int) -> str:
