@@ -6,7 +6,9 @@ import inspect
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 import lamperti as lp
 from lamperti.testing import __all__ as checks
@@ -52,6 +54,16 @@ def test_public_name_is_documented(name):
     assert inspect.getdoc(public), f"lamperti.{name} has no docstring"
     pages = text_of(*PAGES)
     assert re.search(rf"(?<!\w){name}(?!\w)", pages), f"lamperti.{name} is in no page of the documentation"
+
+
+def test_the_readmes_lines_for_an_own_recording_run(tmp_path, monkeypatch):
+    (block,) = re.findall(r"^```py\n(.*?)^```", text_of(ROOT / "README.md"), re.MULTILINE | re.DOTALL)
+    y = lfilter([1.0], [1.0, -0.9], np.random.default_rng(0).normal(size=600))
+    (tmp_path / "recording.csv").write_text("time x\n" + "".join(f"{0.01 * t:.2f} {v:.5f}\n" for t, v in enumerate(y)))
+    monkeypatch.chdir(tmp_path)
+    space: dict = {}
+    exec(compile(re.sub(r"(\d)00\b", r"\g<1>0", block), "README.md", "exec"), space)
+    assert space["forecast"].samples.shape[1] == 20 and "ahead" in space["result"].verdict.sentence
 
 
 def test_every_contract_check_is_explained_to_contributors():
