@@ -107,3 +107,64 @@ def test_names_that_do_not_fit_columns_parted_by_spaces_are_refused_with_the_way
     with pytest.raises(SeriesError, match=r"4 words for 2 columns.*skip=1 and header=False"):
         lp.read(path)
     assert lp.read(path, skip=1, header=False)[0].values.shape == (6, 2)
+
+
+@pytest.mark.parametrize("rows", ["0\t0.5\n1\t\t2.9\n2\t1.5\n", "0\t0.5\t\n1\t\t2.9\n2\t1.5\n"])
+def test_empty_cells_between_tabs_stay_where_they_are(tmp_path, rows):
+    path = tmp_path / "data.txt"
+    path.write_text("t\ta\tb\n" + rows)
+    (found,) = lp.read(path, missing="nan")
+    assert found.names == ("a", "b")
+    np.testing.assert_array_equal(found.values, [[0.5, np.nan], [np.nan, 2.9], [1.5, np.nan]])
+
+
+@pytest.mark.parametrize("separator", [None, " "])
+def test_a_row_with_fewer_words_is_blamed_and_not_shifted(tmp_path, separator):
+    path = tmp_path / "data.txt"
+    path.write_text("t x y\n" + "".join(f"{k} {k}.5 1\n" for k in range(80)) + "80     -2.3\n")
+    with pytest.raises(SeriesError, match=r"row 80 holds 2 words .* for 3 columns"):
+        lp.read(path, missing="nan", separator=separator)
+
+
+def test_words_for_missing_values_between_spaces_are_read_or_blamed_by_their_row(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("t x\n" + "".join(f"{k} {'NA' if k == 5 else k}\n" for k in range(12)))
+    assert lp.read(path, missing="nan")[0].mask[:, 0].tolist() == [k != 5 for k in range(12)]
+    path.write_text(path.read_text().replace("NA", "-"))
+    with pytest.raises(SeriesError, match="column 'x', row 5 holds '-'"):
+        lp.read(path)
+
+
+@pytest.mark.parametrize("cell", ["#VALUE!", "#DIV/0!", "########", "#1"])
+def test_cells_that_begin_with_a_hash_are_no_comments(tmp_path, cell):
+    path = tmp_path / "data.csv"
+    path.write_text(f"x,y\n{cell},0\n1.5,2.9\n2.5,3.5\n")
+    with pytest.raises(SeriesError, match="row 0 holds"):
+        lp.read(path)
+
+
+@pytest.mark.parametrize(
+    "comments, names",
+    [
+        ("# t x\n# recorded yesterday\n", ("x",)),
+        ("# t, x\n# s, mV\n", ("x",)),
+        ("# time x\n# rate: 10Hz\n", ("x",)),
+        ("# time x\n# [s] [s]\n", ("x",)),
+        ("#\ttime\tx\n", ("x",)),
+    ],
+)
+def test_of_several_comments_the_one_with_a_time_names_the_columns(tmp_path, comments, names):
+    path = tmp_path / "data.csv"
+    mark = "," if "," in comments else "\t" if "\t" in comments else " "
+    first = "7\t" if "\t" in comments else ""
+    path.write_text(comments + "".join(first.replace("7", str(k)) + f"{0.5 * k}{mark}{k * k}\n" for k in range(9)))
+    (found,) = lp.read(path)
+    assert found.names == names and any("those of a comment" in text for text in found.repairs)
+    np.testing.assert_allclose(found.times, 0.5 * np.arange(9))
+
+
+def test_blank_lines_above_a_table_are_counted(tmp_path):
+    path = tmp_path / "data.dat"
+    path.write_text("\n\nt x\n0 1\n1 2\n1 3\n")
+    with pytest.raises(SeriesError, match="line 6 of the file"):
+        lp.read(path)

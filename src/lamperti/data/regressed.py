@@ -78,7 +78,8 @@ def delay_coordinates(
 def coordinates_of(
     arrays: Sequence[Float[np.ndarray, "_ P"]], delays: Delays, curve: tuple[tuple[int, float, float], ...] = ()
 ) -> DelayCoordinates:
-    """Coordinates that were chosen before, of these data: turned to where the noise of the motion is diagonal."""
+    """Coordinates that were chosen before, of these data: turned to where the noise of the motion is diagonal, those of
+    which the most can be predicted first. A picture of the first three is then one of the motion, not of its noise."""
     n_channels = arrays[0].shape[1]
     dimension, window, newest = delays
     long = [y for y in arrays if len(y) > window + 1]
@@ -90,8 +91,9 @@ def coordinates_of(
     known = np.flatnonzero(np.isfinite(x).all(axis=1) & np.isfinite(after).all(axis=1))
     known = known[np.unique(np.linspace(0, len(known) - 1, _NOISE_ROWS).round().astype(int))]
     left = regress(x[known], after[known], x[known], free_drift(len(known))).left
-    _, axes = np.linalg.eigh(np.cov(left.T).reshape(dimension, dimension))
-    return DelayCoordinates(delays, mean, axes.T[::-1] @ B, curve)
+    noise, axes = np.linalg.eigh(np.cov(left.T).reshape(dimension, dimension))
+    order = np.argsort(noise / np.maximum(np.var(x[known] @ axes, axis=0), np.finfo(float).tiny), kind="stable")
+    return DelayCoordinates(delays, mean, axes.T[order] @ B, curve)
 
 
 def is_clean(arrays: Sequence[Float[np.ndarray, "_ P"]]) -> bool:

@@ -123,4 +123,5 @@ def _cells(table: Table, columns: tuple[str, ...]) -> np.ndarray:
     if len(columns) == 1:
         return table.columns[columns[0]]
     days, clocks = (table.columns[name] for name in columns)
-    return np.array([f"{day} {clock}" for day, clock in zip(days, clocks, strict=True)], dtype=object)
+    pairs = zip(days, clocks, strict=True)
+    return np.array([None if None in (day, clock) else f"{day} {clock}" for day, clock in pairs], dtype=object)

@@ -117,10 +117,11 @@ def _parse(layout: Layout, options: ReadOptions) -> Table:
     if not rows or not rows[0]:
         raise SeriesError("the file is empty or starts with a blank line. Give a header and at least two rows.")
     other = next((mark for mark in ";\t" if len(rows[0]) == 1 and mark in rows[0][0]), None)
-    if other:  # and commas in the rows below, or it would have been taken
+    if other:
+        commas = any(len(row) > 1 for row in rows[1:])  # which were split at them
+        decimal = ', and decimal="," if the commas in the rows below are decimal marks' if commas else ""
         raise SeriesError(
-            f"the first row {rows[0][0][:60]!r} is separated by semicolons or tabs, and there are commas in the rows "
-            f'below. Pass separator={other!r}, and decimal="," if they are decimal marks.'
+            f"the first row {rows[0][0][:60]!r} is separated by semicolons or tabs. Pass separator={other!r}{decimal}."
         )
     header = read_header(rows, options)
     with warnings.catch_warnings():
