@@ -66,7 +66,7 @@ def _tabbed(text: str, header: list[str], n_columns: int) -> str:
         if len(row) not in (0, len(names)):
             raise SeriesError(
                 f"row {k} holds {len(row)} words ({' '.join(row)[:60]!r}) for {len(names)} columns, with spaces "
-                "between them: which cell is empty cannot be told. Write a word such as NaN for it, or use tabs or commas."
+                "between them: which is empty cannot be told. Write a word such as NaN there, or use tabs or commas."
             )
     return "\n".join([_written(names), *("\t".join(row) for row in rows)])
 
