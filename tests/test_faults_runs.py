@@ -26,6 +26,7 @@ from safetensors.numpy import save as to_bytes
 
 import fitted
 import lamperti as lp
+from lamperti._schema import SCHEMA
 from lamperti.cli import main
 from lamperti.cli._toml import to_toml
 from lamperti.data.writing import write_csv
@@ -125,7 +126,7 @@ def test_an_older_model_is_migrated(tmp_path, capsys):
     """Case 36: and what is exported again is of the present format."""
     assert main(["export", str(STORED), str(tmp_path / "new")]) == 0
     with safe_open(tmp_path / "new", framework="numpy") as opened:
-        assert json.loads(opened.metadata()["lamperti"])["schema"] == 5
+        assert json.loads(opened.metadata()["lamperti"])["schema"] == SCHEMA
     assert main(["info", str(tmp_path / "new"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["training"]["iterations"] == 3
 

@@ -48,9 +48,10 @@ def _from_4(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"state_noise": False, "dimensions": None}
 
 
-def _from_5(content: dict[str, Any]) -> dict[str, Any]:
-    """Format 5 had no logarithms."""
-    return content | {"logged": [], "sds": None}
-
-
-_MIGRATIONS = {1: _from_1, 2: dict, 3: _from_3, 4: _from_4, 5: _from_5}  # of the header, format 3 changed nothing
+_MIGRATIONS = {
+    1: _from_1,
+    2: dict,
+    3: _from_3,
+    4: _from_4,
+    5: dict,
+}  # formats 3 and 6 changed nothing in headers that are read

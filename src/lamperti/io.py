@@ -27,9 +27,9 @@ from lamperti._runtime import refuse_fork
 from lamperti._schema import AXES, SCHEMA, added_arrays, migrated
 from lamperti.config import Config, FitConfig, ModelConfig
 from lamperti.data._checks import as_names
-from lamperti.data.clocks import pack_clock, unpack_clock
 from lamperti.data.dimensions import pack_dimensions, unpack_dimensions
 from lamperti.data.files import as_path, atomic_write, why_not_replaced
+from lamperti.data.packed_scaler import pack_scaler, unpack_scaler
 from lamperti.data.scaling import LONGEST, SHORTEST, Scaler
 from lamperti.data.training_data import TrainingData
 from lamperti.model import LatentSDE
@@ -103,9 +103,7 @@ def write_model(result: FitResult, file: Path) -> None:
         "repairs": list(result.repairs),
         "time_unit": result.scaler.time_unit,
         "time_unit_name": result.time_unit,
-        "clock": pack_clock(result.scaler),
-        "logged": list(result.scaler.logged),
-        "sds": None if result.scaler.sds is None else result.scaler.sds.tolist(),
+        "clock": pack_scaler(result.scaler),
         **_form(result),
         "history": pack_history(result.history),
         "trained_on": None if result.trained_on is None else dataclasses.asdict(result.trained_on),
@@ -150,8 +148,7 @@ def _read(file: Path) -> FitResult:
             blank = _skeleton(config.model, len(names), **form)
             history = checked_history(content["history"])
             time_unit = float(_of_type((int, float), content["time_unit"]))
-            clock = unpack_clock(content["clock"], time_unit, content["time_unit_name"])
-            logs = _logarithms(content["logged"], content["sds"], names)
+            clock = unpack_scaler(content["clock"], time_unit, content["time_unit_name"], names)
             labels = {
                 "units": _texts(content["units"], len(names)),
                 "time_unit": _of_type(str, content["time_unit_name"]),
@@ -171,7 +168,7 @@ def _read(file: Path) -> FitResult:
     _check_values(arrays, config.model, len(names))
     if not SHORTEST <= time_unit <= LONGEST:
         raise ModelFileError(f"its time unit is {time_unit}, which is no step of time.")
-    scaler = Scaler(arrays["scaler.shift"], arrays["scaler.scale"], time_unit, **clock, **logs)
+    scaler = Scaler(arrays["scaler.shift"], arrays["scaler.scale"], time_unit, **clock)
     return FitResult(filled(blank, arrays, "model"), history, config, scaler, names, arrays["states"], **labels)
 
 
@@ -205,17 +202,6 @@ def _number_of_channels(opened: Any, names: Any) -> int:
     if not 0 < n_channels <= _MOST_CHANNELS or len(_of_type(list, names)) != n_channels:
         raise ValueError(f"{len(names)} names for {n_channels} channels; {_MOST_CHANNELS} are the most")
     return n_channels
-
-
-def _logarithms(logged: Any, sds: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Channels whose logarithm is modelled, and the sds of all, as arguments of a `Scaler`."""
-    if not _of_type(list, logged):
-        return {}
-    spread = np.array([_of_type((int, float), sd) for sd in _of_type(list, sds)], dtype=float)
-    fits = len(logged) == len(names) and all(one in ("", name) for one, name in zip(logged, names, strict=True))
-    if not fits or spread.shape != (len(names),) or not (np.isfinite(spread) & (spread > 0)).all():
-        raise ValueError("its logarithms do not belong to its channels")
-    return {"logged": tuple(logged), "sds": spread}
 
 
 def _of_type(kind: Any, value: Any) -> Any:

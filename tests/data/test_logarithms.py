@@ -7,6 +7,7 @@ from scipy.signal import lfilter
 import lamperti as lp
 from lamperti import SeriesError
 from lamperti.data.logarithms import in_proportion
+from lamperti.data.packed_scaler import unpack_scaler
 from lamperti.data.scaling import Scaler
 
 
@@ -102,3 +103,20 @@ def test_growth_keeps_its_values_for_its_logarithm_grows_without_end():
     with pytest.warns(lp.LampertiWarning, match="rises"):
         result = lp.fit([lp.Series(growing)], progress=False)
     assert result.config.model.log == ()
+
+
+@pytest.mark.parametrize(
+    "logged, sds",
+    [
+        (["flow", "x"], [1.0, 1.0]),
+        (["", ""], [1.0, 1.0]),
+        (["flow"], [1.0]),
+        (["flow", ""], [1.0, -1.0]),
+        (["flow", ""], []),
+    ],
+)
+def test_logarithms_that_do_not_belong_to_the_channels_of_a_file_are_refused(logged, sds):
+    clock = {"calendar": None, "duration_unit": "", "end": None, "logged": logged, "sds": sds}
+    with pytest.raises(ValueError):
+        unpack_scaler(clock, 1.0, "", ("flow", "y"))
+    assert "logged" not in unpack_scaler(clock | {"logged": [], "sds": None}, 1.0, "", ("flow", "y"))
