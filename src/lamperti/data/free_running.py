@@ -30,7 +30,6 @@ _ROWS_KEPT = 40_000  # windows with what follows them, of all the data
 _RIDGE = 1e-7
 _NEAR = 8  # residuals at least from which the noise near a centre is drawn
 _ROWS_A_CENTRE, _LEAST_CENTRES, _MOST_CENTRES = 16, 128, 512
-_FURTHEST = 50.0  # of an exponent: products of smaller numbers would be denormal, with which processors are slow
 _SPARE = 0.25  # of the range of each coordinate, beyond which no path goes
 
 
@@ -265,8 +264,7 @@ def _features(
     """Of the drift at each point, and the centre that is nearest."""
     distance = cdist(x, centres, "sqeuclidean")
     nearest = np.argmin(distance, axis=1)
-    near = np.exp(-np.minimum(0.5 * distance / scale**2, _FURTHEST))
-    return np.concatenate([_affine(x), near], axis=1), nearest
+    return np.concatenate([_affine(x), np.exp(-0.5 * distance / scale**2)], axis=1), nearest
 
 
 def _crps(samples: Float[np.ndarray, "n S G P"], truth: Float[np.ndarray, "n G P"]) -> Float[np.ndarray, "n G P"]:

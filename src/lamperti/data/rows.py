@@ -33,7 +33,7 @@ def read_clock(table: Table, options: ReadOptions) -> Clock:
     if name is None and table.times is not None:
         if options.dt is not None:
             raise SeriesError("dt was given but the data has times of its own. Drop dt.")
-        columns, cells = ("index",), table.times
+        columns, column, cells = (), "index", table.times
     else:
         columns = (name,) if name else _found_time(table, options)
         counting = None if columns else _counting_time(table, options)
@@ -44,8 +44,8 @@ def read_clock(table: Table, options: ReadOptions) -> Clock:
         if not columns:
             _check_dated(options, "there are no times here")
             return Clock((), None, options.time_unit)
-        cells = _cells(table, columns)
-    column, repairs = " ".join(columns), ()
+        column, cells = " ".join(columns), _cells(table, columns)
+    repairs = ()
     if len(columns) > 1:
         repairs = (f"columns {columns[0]!r} and {columns[1]!r} were read as one, of dates with a time of day",)
     zone = None if column in table.utc else options.timezone
@@ -58,12 +58,7 @@ def read_clock(table: Table, options: ReadOptions) -> Clock:
     stamps, dated = times(column, cells, form, zone, options.marks, unit=unit)
     if not dated:
         _check_dated(options, f"column {column!r} holds none")
-    return Clock(
-        columns if table.times is None else (),
-        stamps,
-        DATES if dated else "s" if cells.dtype.kind == "m" else unit,
-        repairs,
-    )
+    return Clock(columns, stamps, DATES if dated else "s" if cells.dtype.kind == "m" else unit, repairs)
 
 
 def _check_dated(options: ReadOptions, found: str) -> None:
